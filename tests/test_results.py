@@ -92,6 +92,12 @@ def test_what_would_not_come_back_is_refused_when_it_is_saved(
     assert not list(tmp_path.iterdir())
 
 
+def test_a_report_is_not_saved_as_numbers(kept: Kept, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a report is written by `report`"):
+        kept.save(tmp_path / "page.html")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_is_no_result_is_refused_in_a_sentence(kept: Kept, tmp_path: Path) -> None:
     def refused(record: Any, told: str) -> None:
         np.savez(tmp_path / "a.npz", record=np.array(json.dumps(record)), **pack(kept)[1])

@@ -73,6 +73,11 @@ class Record:
         path : path
             Without a suffix, or with one of the two.
         """
+        if Path(path).suffix in (".html", ".htm", ".md", ".txt", ".csv"):
+            raise InputError(
+                f"{Path(path).name!r} is no name of a saved result, which is a .npz and a .json; a report is written "
+                "by `report`, and a table by `to_frame`."
+            )
         try:
             packed, arrays = pack(self)
             text = json.dumps(packed)

@@ -247,6 +247,10 @@ def _items(folder: Path, rng) -> None:
 
     write("trees.jsonl", {})
     write("sixoptions.jsonl", {}, k=6)
+    write("fromone.jsonl", *({"question": f"From {i}?", "answer": i % 4 + 1} for i in range(8)))
+    for folder_name, config in (("nomodel", "config.json"), ("adapter", "adapter_config.json")):
+        (folder / folder_name).mkdir()
+        (folder / folder_name / config).write_text("{}")
     write("oneoption.jsonl", {"options": ["oak"], "answer": "A"})
     write("noanswer.jsonl", {"answer": "E"})
     write("sameoptions.jsonl", {"options": ["oak", "ash", "oak"], "answer": "B"})
@@ -789,7 +793,18 @@ OPTIONS = [
     Bad("options", f"trees.jsonl {ENDPOINT} --hf models", "--endpoint and --hf are given"),
     Bad("options", "trees.jsonl --endpoint http://127.0.0.1:9/v1", "--endpoint needs --model NAME"),
     Bad("options", "--hf models", "ITEMS is not given"),
-    Bad("options", "trees.jsonl --hf absent", "absent"),
+    Bad("options", "trees.jsonl --hf absent", "absent is not a folder with a model as `save_pretrained` writes it"),
+    Bad(
+        "options",
+        "trees.jsonl --hf nomodel",
+        "nomodel is not a folder with a model as `save_pretrained` writes it",
+    ),
+    Bad("options", "trees.jsonl --hf adapter", "adapter holds an adapter alone; merge it into its model"),
+    Bad(
+        "options",
+        f"fromone.jsonl {ENDPOINT} --skip-broken",
+        "if they do, say so with --answers-from 1",
+    ),
     Bad("options", "trees.jsonl --hf models --price 1 2", "--price goes with --endpoint, which is not given"),
     Bad("options", f"trees.jsonl {ENDPOINT} --device cpu", "--device goes with --hf, which is not given"),
     Bad("options", f"trees.jsonl {ENDPOINT} --printed a.eval", "--printed goes with --runs, which is not given"),

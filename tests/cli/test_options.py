@@ -177,6 +177,10 @@ def test_a_stopped_run_asks_for_no_answer_twice(items, tmp_path):
         ({"mood": "other"}, "which is not the protocol"),
         ({"mood": "quota"}, "the account has nothing left"),
         ({"key": "secret"}, "wants a key (401"),
+        (
+            {"says": "I cannot say.", "logprobs": "ignored"},
+            "in any of 50 answers, the last of which is 'I cannot say",
+        ),
         ({"mood": "500"}, "fails (500"),
         ({"mood": "hang"}, "gave no answer within 0.2 seconds"),
         ({"mood": "html", "after": 40}, "answers are kept: run this again to go on from there."),

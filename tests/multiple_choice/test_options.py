@@ -109,7 +109,7 @@ def test_sources_that_print_answers_at_other_places_are_strata(tmp_path):
     told = options(read_items(rows, strata_key="source"), model, n_resamples=199, orders="cyclic")
     assert (told.verdict, told.n_strata, mixed.n_strata) == ("no dependence found", 2, 1)
     for source in ("hard", "easy"):
-        lines = [json.dumps(row) for row in rows if row["source"] == source]
+        lines = [json.dumps({**row, "answer": "ABCD"[row["answer"]]}) for row in rows if row["source"] == source]
         (tmp_path / f"{source}.jsonl").write_text("\n".join(lines))
     files = options(tmp_path, model, n_resamples=199, orders="cyclic")
     assert (files.p_values, files.n_strata) == (told.p_values, 2)
@@ -179,6 +179,9 @@ def test_orders_items_and_what_is_left_out():
     assert ({one.n_orders for one in some.items}, some.n_items) == ({4}, 20)
     assert some == options(rows, model, orders=3, n_items=20, n_resamples=99)
     assert some != options(rows, model, orders=3, n_items=20, n_resamples=99, seed=1)
+    more = options(rows, model, orders=3, n_items=49, n_resamples=99)  # a larger sample holds the smaller one
+    assert {one.id for one in some.items} < {one.id for one in more.items} < {one.id for one in every.items}
+    assert set(some.left_out_items) < set(more.left_out_items) <= set(every.left_out_items)
     turned = [
         {**row, "options": row["options"][::-1], "answer": len(row["options"]) - 1 - row["answer"]} for row in rows
     ]
@@ -349,6 +352,19 @@ def test_functions_that_write():
     assert {one.errors_printed for one in places} == {places[0].errors_printed}
 
 
+@pytest.mark.parametrize(("n", "told"), [(4, False), (12, True)])
+@pytest.mark.parametrize("alternative", ["overfitted", "two-sided"])
+def test_too_few_items_for_any_answers_to_tell(n, told, alternative):
+    """Of two options half of the answers stand first: n choose n / 2 arrangements, the printed one the least likely."""
+    rows = [{"question": f"{i}?", "options": ["oak", "ash"], "answer": i % 2} for i in range(n)]
+    honest = options(rows, lambda question, shown: 0, alternative=alternative, n_resamples=99)
+    assert honest.verdict == ("no dependence found" if told else "cannot tell")
+    if not told:
+        least = 2 / 6 if alternative == "two-sided" else 1 / 6
+        assert float(honest.ruling.reason.split("below ")[1].split(" ")[0]) == pytest.approx(least, abs=0.05)
+        assert math.isnan(honest.detectable)
+
+
 def test_where_no_item_can_move_nothing_is_told():
     rows = [{**row, "answer": 0} for row in benchmark(30)]
     found = options(rows, model_of(rows), orders="cyclic", n_resamples=99)
@@ -361,6 +377,27 @@ def test_where_no_item_can_move_nothing_is_told():
     place = options(benchmark(30), lambda question, shown: 0, n_resamples=99)
     assert place.errors_spread < 1e-9
     assert told not in place.summary().sentences
+
+
+def test_a_model_that_names_no_option_is_not_acquitted():
+    rows = benchmark(40)
+    knows = model_of(rows, tells=False)
+    for share, verdict in ((1.0, "cannot tell"), (0.8, "cannot tell"), (0.3, "no dependence found")):
+
+        def mumbles(question, shown, share=share):
+            return None if unit("mute", question, shown) < share else knows(question, shown)
+
+        found = options(rows, mumbles, n_resamples=99)
+        assert found.verdict == verdict
+        summary = found.summary()
+        assert any("--max-tokens" in warning for warning in summary.warnings)
+        claims = [sentence for sentence in summary.sentences if "memorised" in sentence]
+        assert [("named an option" in claim) for claim in claims] == [True] * (verdict != "cannot tell")
+        printed = [section.title for section in summary.sections if section.printed]
+        assert ("What to do next" in printed) == (verdict == "cannot tell")
+    texts = {row["question"]: (tuple(row["options"]), row["answer"]) for row in rows}
+    loud = options(rows, lambda q, shown: texts[q][1] if shown == texts[q][0] else None, n_resamples=99)
+    assert loud.verdict == "depends on the printed order"  # valid whatever answers are
 
 
 @pytest.mark.parametrize(
@@ -465,7 +502,7 @@ def results():
 
 def test_renderings(results, tmp_path):
     for name, result in results.items():
-        check_renderings(result, tmp_path / name, drawn=name != "not")
+        check_renderings(result, tmp_path / name, drawn=name not in ("not", "cannot"))
 
 
 @needs_chromium
@@ -489,11 +526,13 @@ def test_what_the_summary_says(results):
         "not": "Not applicable",
     }
     assert told["not"].sentences == ("Each option was scored by itself.",)
+    assert [section.title for section in told["not"].sections] == ["What to do next"]
     assert any(sentence.startswith("Had the model memorised") for sentence in told["quiet"].sentences)
     assert any(sentence.startswith("Not even") for sentence in told["hopeless"].sentences)
     assert not any("memorised the printed" in sentence for sentence in told["found"].sentences)
     assert math.isnan(results["cannot"].detectable)
-    assert not any("memorised" in sentence for sentence in told["cannot"].sentences)
+    assert not any("memorised" in sentence or "p =" in sentence for sentence in told["cannot"].sentences)
+    assert [figure.name for figure in told["cannot"].figures] == ["Score as printed"]
     assert any("mid-p, which is not valid" in warning for warning in told["shuffled"].warnings)
     titles = [section.title for section in told["found"].sections]
     assert titles[:3] == ["As printed, against other orders", "Items that look memorised", "Where the answers stand"]

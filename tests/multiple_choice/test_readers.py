@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -13,6 +14,7 @@ import pytest
 
 from heldout.errors import InputError
 from heldout.multiple_choice.items import Item, Items
+from heldout.multiple_choice.left_out.exchangeable import left_out
 from heldout.multiple_choice.readers import read_items
 
 FRUIT = ("apple", "plum", "pear", "fig")
@@ -133,11 +135,11 @@ def test_blank_options_mean_the_same_wherever_they_stand(tmp_path):
     path.write_text(path.read_text() + "4?,w,,y,z,A\n")
     with pytest.raises(InputError, match="row 1: option 4 is empty; since some rows have empty options before others"):
         read_items(path)
-    assert read_items(path, skip_broken=True).broken == ("0", "3")
+    assert read_items(path, skip_broken=True).broken.keys() == {"0", "3"}
 
 
 def test_items_and_what_they_say_of_themselves():
-    items = read_items([{**MMLU, "question": f"{i}?"} for i in range(30)])
+    items = read_items([{**MMLU, "question": f"{i}?"} for i in range(30)], answers_from=0)
     assert read_items(items) is items
     assert isinstance(items[:2], Items)
     assert items.digest() == read_items(list(items)).digest() != items[:29].digest()
@@ -169,12 +171,12 @@ BAD = [
         [{"question": "?", "correct_answer": "x", "distractor1": "y", "distractor2": "z"}],
         "lists the right answer apart from the wrong ones ('distractor1', 'distractor2'), so that no order",
     ),
-    (one(choices=["x"]), "row 1 has one option, 'x', where at least 2 are needed; leave the row out"),
+    (one(choices=["x"]), "row 1 has one option, 'x', where at least 2 are needed; leave out what is"),
     (one(choices=[]), "row 1 has no options"),
     (one(choices=["x", " "]), "row 1: option 2 is empty"),
     (one(choices=["x", "y", "x "]), "row 1 has two options with the same text, 'x'"),
     (one(choices=[str(i) for i in range(27)]), "row 1 has 27 options, more than the 26 letters"),
-    (one(choices="pear"), "'choices' is 'pear', where a list of options is needed"),
+    (one(choices="pear"), "'choices' is 'pear', where a list is needed; leave"),
     (one(choices=[["x"], ["y"]]), "options that are lists themselves"),
     (one(choices={"text": ["x", "y"], "label": ["A"]}), "'choices' has 2 texts and 1 labels"),
     (one(question=" "), "row 1 has no question ('question')"),
@@ -183,25 +185,39 @@ BAD = [
     (one(answer="E"), "the answer 'E' names no option"),
     (one(answer=True), "the answer True names no option"),
     (one(answer=1.5), "the answer 1.5 names no option"),
-    (answers("A", "B", "F"), "row 3: the answer 'F' names no option by a letter, as other rows do"),
+    (answers("A", "B", "F"), "row 3: the answer 'F' names no option by a letter, as other rows do; its options are A"),
     (answers("A", "B", 1), "row 3: the answer 1 is not a letter, but other rows have a letter; write all"),
-    (answers(1, 4, 2), "row 2: the answer 4 is not one of 4 options counted from 0, but all answers fit if they count"),
+    (answers(1, 4, 2), "row 2: the answer 4 is not one of 4 options counted from 0, and no answer is 0: they seem to"),
+    (answers(*[1, 2, 3] * 9), "the answer is 1, and of 27 answers that are numbers none is 0; say whether they count"),
+    (
+        answers("A", "F", "G"),
+        "the answer 'F' names no option by a letter, as other rows do (and 1 more of 3 rows",
+    ),
+    (
+        [*one(choices=["x"]), MMLU, *one(question="")],
+        "'x', where at least 2 are needed (and 1 more of 3 rows",
+    ),
+    (one(choices="['x' 'y']"), "not one without commas, as numpy prints it: save Parquet or JSONL"),
     (answers("1", "2", options=("2", "1", "0")), "can be read as a number and as the text of an option, and these are"),
     ([{**LAYOUTS["MMLU-Pro"], "answer": "D"}], "'answer_index' is 2 and 'answer' is 'D', which are two options"),
     ([{**LAYOUTS["TruthfulQA"], "mc1_targets": {"x": 1, "y": 1}}], "marks 2 options as right, where one is needed"),
-    ([{**LAYOUTS["ARC"], "id": "a"}, {**LAYOUTS["ARC"], "id": "a"}], "'a' is there more than once"),
     ("missing.jsonl", "missing.jsonl does not exist."),
     ("items.txt", "items.txt has the suffix '.txt'; items are read from .jsonl"),
     ("empty.jsonl", "empty.jsonl is empty"),
     ("cut.jsonl", "line 2 is no JSON"),
     ("scalar.json", "holds neither a list of items nor one list for each column"),
     ("folder", "folder is a folder without items"),
+    ("splits", "holds splits of a data set ('test', 'train'); give one, "),
+    ("cut.arrow", "cut.arrow is damaged or cut short, or not an Arrow file"),
 ]
 
 
 @pytest.mark.parametrize(("source", "says"), BAD, ids=[says[:60] for _, says in BAD])
 def test_bad_items(source, says, tmp_path):
-    (tmp_path / "folder").mkdir()
+    for name in ("folder", "splits/train", "splits/test"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "splits" / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
+    (tmp_path / "cut.arrow").write_bytes(b"ARROW1")
     for name, text in (("items.txt", "x"), ("empty.jsonl", ""), ("scalar.json", "3")):
         (tmp_path / name).write_text(text)
     (tmp_path / "cut.jsonl").write_text(json.dumps(MMLU) + '\n{"question": ')
@@ -212,8 +228,61 @@ def test_bad_items(source, says, tmp_path):
     assert "\n" not in str(error.value)
 
 
-def test_ways_out():
+def test_from_what_numbers_count():
     assert [item.answer for item in read_items(answers(1, 4, 2), answers_from=1)] == [0, 3, 1]
+    assert [item.answer for item in read_items(answers(*[1, 2] * 15), answers_from=0)] == [1, 2] * 15
+    assert read_items(answers([2]))[0].answer == 2
+    # One row that is broken must not hide what the others tell.
+    for odd in (9, "n/a", None):
+        with pytest.raises(InputError, match="seem to count from 1"):
+            read_items(answers(1, 4, 2, 3, 3, odd), skip_broken=True)
+    with pytest.raises(InputError, match="seem to count from 0"):
+        read_items(answers(1, 0, 2, 3, 3, 2), skip_broken=True, answers_from=1)
+
+
+def test_letters_that_options_bear_are_no_part_of_them():
+    borne = [f"({letter}){fruit}" for letter, fruit in zip("ABCD", FRUIT, strict=True)]
+    for answer in ("C", 2, "(C)pear", [2]):
+        (item,) = read_items([{"query": "Which?", "choices": borne, "gold": answer}])
+        assert (item.options, item.answer) == (FRUIT, 2)
+    some = read_items(
+        [{"query": "Which?", "choices": borne, "gold": 2}, {"query": "What?", "choices": FRUIT, "gold": 0}]
+    )
+    assert left_out(some) == ("references", None)
+    moved = [replace(some[0], options=tuple(some[0].options[i] for i in (2, 0, 3, 1)))]
+    assert left_out(moved) == ("references",)  # whatever the printed order
+
+
+def test_rows_as_the_viewer_of_a_data_set_sends_them(tmp_path):
+    sent = {"features": [{"name": "question"}], "rows": [{"row_idx": 0, "row": MMLU, "truncated_cells": []}]}
+    (tmp_path / "rows.json").write_text(json.dumps(sent))
+    assert read_items(tmp_path / "rows.json")[0] == read_items([MMLU])[0]
+
+
+def test_ids_that_are_guessed_must_be_their_own():
+    rows = [{**LAYOUTS["ARC"], "id": "a"}, {**LAYOUTS["ARC"], "id": "a"}]
+    assert [item.id for item in read_items(rows)] == ["0", "1"]
+    with pytest.raises(InputError, match="'a' is there more than once"):
+        read_items(rows, ids_key="id")
+
+
+def test_what_datasets_keeps_on_disk(tmp_path):
+    arrow = pytest.importorskip("pyarrow")
+    rows = [{**MMLU, "question": f"{i}?"} for i in range(4)]
+    for i, (name, opened) in enumerate({"stream": arrow.ipc.new_stream, "file": arrow.ipc.new_file}.items()):
+        table = arrow.Table.from_pylist(rows[2 * i : 2 * i + 2])
+        path = tmp_path / f"data-0000{i}-of-00002.arrow"
+        with arrow.OSFile(str(path), "wb") as sink, opened(sink, table.schema) as writer:
+            writer.write_table(table)
+        assert [item.question for item in read_items(path)] == [f"{2 * i}?", f"{2 * i + 1}?"], name
+    (tmp_path / "state.json").write_text("{}")
+    (tmp_path / "dataset_info.json").write_text('{"features": {}}')
+    items = read_items(tmp_path)
+    assert [item.question for item in items] == ["0?", "1?", "2?", "3?"]
+    assert {item.stratum for item in items} == {"data"}  # shards are one source
+
+
+def test_ways_out():
     with pytest.raises(InputError, match="`answers_from` is 2"):
         read_items(answers(1), answers_from=2)
     odd = [{"frage": "?", "links": "x", "rechts": "y", "loesung": "A", "nr": 7}]
@@ -236,11 +305,12 @@ def test_broken_rows_are_left_out_where_that_was_asked_for():
     rows = [MMLU, *one(choices=["x", "x"]), *one(answer=None), *one(answer=9), *one(question=""), MMLU, MMLU]
     items = read_items(rows, skip_broken=True)
     assert [item.id for item in items] == ["0", "5", "6"]
-    assert items.broken == ("1", "2", "3", "4")
+    of = {"1": "options", "2": "answer", "3": "answer", "4": "question"}
+    assert items.broken == {name: f"broken_{part}" for name, part in of.items()}
     assert items[:1].broken == items.broken
-    with pytest.raises(InputError, match="all 1 rows are broken"):
+    with pytest.raises(InputError, match="where at least 2 are needed, and all 1 rows are broken"):
         read_items(one(choices=["x"]), skip_broken=True)
-    with pytest.raises(InputError, match="fit if they count from 1"):
+    with pytest.raises(InputError, match="seem to count from 1"):
         read_items(answers(1, 4, 2), skip_broken=True)
     with pytest.raises(InputError, match="names no option"):
         read_items(answers("pineapple", "cherry"), skip_broken=True)

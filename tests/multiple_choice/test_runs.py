@@ -154,7 +154,7 @@ class TestInspect:
         }
         warnings = heldout.options(runs, n_resamples=19).summary().warnings
         assert sum("differ in more than these" in warning for warning in warnings) == 2
-        same = read_runs(logs("printed", "shuffled-1"), items=items)
+        same = read_runs(logs("printed", "shuffled-1", "shuffled-2"), items=items)
         assert not same.differences
         assert "a run of its own" in repr(heldout.options(same, n_resamples=19).summary().sections)
 
@@ -439,6 +439,12 @@ class TestHarness:
         (printed,) = tmp_path.glob("samples_trees_2*")
         runs = read_runs(tmp_path, printed=printed)
         assert (len(runs.items), dict(runs.left_out)) == (7, {"broken": ("3",)})
+
+    def test_broken_rows_of_the_items(self, items):
+        rows = [*ROWS, {**ROWS[0], "id": "torn", "options": ["Alder"]}]
+        runs = read_runs(logs("printed", "shuffled-1"), items=read_items(rows, skip_broken=True))
+        assert (len(runs.items), runs.left_out["broken_options"]) == (len(items), ("torn",))
+        assert heldout.options(runs, n_resamples=99).n_given == len(rows)
 
     def test_model_and_settings_from_the_results(self, tmp_path, items):
         for path in (*HARNESS.glob("samples_trees_2*"), *HARNESS.glob("samples_trees_shuffled*")):

@@ -41,8 +41,9 @@ EXAMPLES = """\
 
 """
 DETAILS = """\
-ITEMS        JSONL, JSON, CSV or parquet, one row per item: question, options (or a column for each), answer (a letter,
-             the text of an option, or a number from 0); the layouts of MMLU, MMLU-Pro, ARC and HellaSwag are known
+ITEMS        JSONL, JSON, CSV, TSV, Parquet or Arrow, one row per item: question, options (or a column for each), answer
+             (a letter, the text of an option, or a number from 0; from 1 with --answers-from 1); the layouts of MMLU,
+             MMLU-Pro, ARC and HellaSwag are known; a folder of such files, each a stratum of its own
 --endpoint   anything that speaks the OpenAI protocol; the key is read from the environment (OPENAI_API_KEY). Every
              answer is kept in --cache, so that a run that was stopped, or that asks for more, pays for nothing twice
 --runs       logs of one model on the same items in several orders: inspect_ai (.eval, .json) or folders of samples of
@@ -73,7 +74,7 @@ def add_options(verb: Parser) -> None:
         examples=EXAMPLES,
         details=DETAILS,
     )
-    verb.add_argument("given", nargs="?", metavar="ITEMS", help="the questions, as they are printed: a file")
+    verb.add_argument("given", nargs="?", metavar="ITEMS", help="the questions, as they are printed: a file or folder")
     who = verb.add_argument_group("the model: one of")
     who.add_argument(
         "--endpoint", metavar="URL", help="an OpenAI-compatible endpoint, such as http://localhost:8000/v1"
@@ -90,7 +91,7 @@ def add_options(verb: Parser) -> None:
     table.add_argument("--strata", dest="strata_key", metavar="COLUMN", help="compare items within strata, such as "
                        "sources that print answers at other places; several files are strata without it")  # fmt: skip
     table.add_argument(
-        "--answers-from", type=int, choices=(0, 1), default=0, help="answers that are numbers count from"
+        "--answers-from", type=int, choices=(0, 1), help="answers that are numbers count from (default 0)"
     )
     table.add_argument("--skip-broken", action="store_true", help="leave out rows that cannot be read, and count them")
     asked = verb.add_argument_group("what is asked")
@@ -286,6 +287,10 @@ def _check(args: argparse.Namespace) -> None:
         raise InputError("--endpoint needs --model NAME, the model's name there.")
     if args.hf is None:
         refuse_alone(args, HF, "--hf")
+    else:
+        from heldout.scorers.causal import check_saved
+
+        check_saved(Path(args.hf))
     if args.runs is None:
         refuse_alone(args, RUNS, "--runs")
     else:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,8 +15,10 @@ from heldout.predictions.values import is_gap
 from heldout.scorers.choices import LETTERS
 
 LETTER = re.compile(r"[\[(]?([A-Za-z])[\])]?[.:)]?")  # B, b, (B), B., B)
-SKIP = "leave the row out, or leave out all that are broken with `skip_broken=True`"
+BORNE = re.compile(r"[\[(]?([A-Z])[\]).:]\s*(\S.*)", re.DOTALL)  # (A) oak, (A)oak, A. oak, A) oak
+SKIP = "leave out what is broken, by hand or with `skip_broken=True`"
 NUMBER = re.compile(r"\d+(\.0+)?")
+CHANCE = 0.001  # of no answer at the first place, below which numbers without a 0 are not taken to count from 0
 
 
 @dataclass(frozen=True)
@@ -32,17 +35,29 @@ class Row:
 Way = Callable[[Row, int], int | None]  # the place that is meant, if any
 
 
-def read_answers(rows: Sequence[Row], *, column: str, answers_from: int, skip: bool = False) -> list[int | None]:
+def and_more(n_broken: int, n: int) -> str:
+    """How many rows are broken besides the one that is told.
+
+    Examples
+    --------
+    >>> and_more(1, 40), and_more(3, 40)
+    ('', ' (and 2 more of 40 rows are broken)')
+    """
+    return "" if n_broken < 2 else f" (and {n_broken - 1:,} more of {n:,} rows are broken)"
+
+
+def read_answers(rows: Sequence[Row], *, column: str, answers_from: int | None, skip: bool = False) -> list[int | None]:
     """Place of each row's right option, from 0.
 
     All rows must be written in one way, and in only one that fits: a column of numbers beside options that are
     numbers could mean either. With `skip`, rows that do not fit the way of most are None.
     """
-    gap = next((row for row in rows if _is_empty(row.answer)), None)
-    if gap is not None and not skip:
-        raise InputError(f"{gap.where} has no answer ({column!r}); {SKIP}.")
-    found = {name: [read(row, answers_from) for row in rows] for name, read in WAYS.items()}
+    gaps = [row for row in rows if _is_empty(row.answer)]
+    if gaps and not skip:
+        raise InputError(f"{gaps[0].where} has no answer ({column!r}){and_more(len(gaps), len(rows))}; {SKIP}.")
     _check_base(rows, answers_from)
+    answers_from = answers_from or 0
+    found = {name: [read(row, answers_from) for row in rows] for name, read in WAYS.items()}
     if skip:
         best = max(found.values(), key=lambda places: len(places) - places.count(None))
         if 2 * best.count(None) < len(rows):
@@ -64,14 +79,60 @@ def read_answers(rows: Sequence[Row], *, column: str, answers_from: int, skip: b
     raise _unreadable(rows, found, answers_from)
 
 
-def _check_base(rows: Sequence[Row], answers_from: int) -> None:
-    """Refuse numbers that fit from 1 and not from 0."""
-    told = [row for row in rows if not _is_empty(row.answer) and _by_label(row, 0) is None and _by_text(row, 0) is None]
-    last = next((row for row in told if _number(row.answer) == len(row.options)), None)
-    if answers_from == 0 and last is not None and all(_by_number(row, 1) is not None for row in told):
+def without_letters(rows: Sequence[Row]) -> list[Row]:
+    """Rows whose options bear their own letters, "(A) oak", "(B) ash", without them, where all rows are so.
+
+    Such letters show the printed order in every other one, and a model does better where they are those asked for.
+
+    Examples
+    --------
+    >>> without_letters([Row("", "?", ("A. oak", "B. ash"), None, "B. ash")])[0]
+    Row(where='', question='?', options=('oak', 'ash'), labels=('A', 'B'), answer='B')
+    """
+    bare: list[Row] = []
+    for row in rows:
+        found = [BORNE.fullmatch(option) for option in row.options]
+        letters = tuple(match[1] for match in found if match)
+        texts = tuple(match[2] for match in found if match)
+        if (
+            letters != tuple(LETTERS[: len(row.options)])
+            or len(set(texts)) < len(texts)
+            or row.labels not in (None, letters)
+        ):
+            return list(rows)
+        answer = letters[row.options.index(row.answer)] if row.answer in row.options else row.answer
+        bare.append(replace(row, options=texts, labels=letters, answer=answer))
+    return bare
+
+
+def _check_base(rows: Sequence[Row], answers_from: int | None) -> None:
+    """Refuse numbers that seem to count from 1: none is 0, and one is the number of options or there are many; and
+    those that are said to, where one is 0 and none is the number of options.
+
+    Rows that are broken change nothing: read from 0, answers at the last place would be left out with them, and all
+    others taken for their neighbours.
+    """
+    told = [row for row in rows if _by_label(row, 0) is None and _by_text(row, 0) is None]
+    numbers = [(row, number) for row in told if (number := _number(row.answer)) is not None]
+    none = next((row for row, number in numbers if number == 0), None)
+    last = next((row for row, number in numbers if number == len(row.options)), None)
+    if answers_from == 1 and none is not None and last is None:
         raise InputError(
-            f"{last.where}: the answer {last.answer} is not one of {len(last.options)} options counted from 0, but all "
-            "answers fit if they count from 1; if they do, say so with `answers_from=1`."
+            f"{none.where}: the answer 0 is not one of {len(none.options)} options counted from 1, and no answer is "
+            "the number of its options: they seem to count from 0; leave out `answers_from=1`."
+        )
+    if answers_from is not None or none is not None:
+        return
+    if last is not None:
+        raise InputError(
+            f"{last.where}: the answer {last.answer} is not one of {len(last.options)} options counted from 0, and no "
+            "answer is 0: they seem to count from 1; if they do, say so with `answers_from=1`."
+        )
+    fitting = [row for row, _ in numbers if _by_number(row, 0) is not None]
+    if math.prod(1 - 1 / len(row.options) for row in fitting) < CHANCE:
+        raise InputError(
+            f"{fitting[0].where}: the answer is {fitting[0].answer}, and of {len(fitting):,} answers that are numbers "
+            "none is 0; say whether they count from 1 or from 0, with `answers_from=1` or `answers_from=0`."
         )
 
 
@@ -82,6 +143,7 @@ def _unreadable(rows: Sequence[Row], found: dict[str, list[int | None]], answers
     row, fitting = rows[at], sum(place is not None for place in found[best])
     names = row.labels or tuple(LETTERS[: len(row.options)])
     shown = f"{row.where}: the answer {_short(row.answer)} names no option"
+    more = and_more(len(rows) - fitting, len(rows))
     if fitting == 0:
         return InputError(
             f"{shown}; give a letter ({names[0]} to {names[-1]}), the text of an option, or a number from "
@@ -94,7 +156,8 @@ def _unreadable(rows: Sequence[Row], found: dict[str, list[int | None]], answers
             "answers in one way."
         )
     return InputError(
-        f"{shown} by {best}, as other rows do; its options are {names[0]} to {names[-1]}, numbered from {answers_from}."
+        f"{shown} by {best}, as other rows do{more}; its options are {names[0]} to {names[-1]}, numbered from "
+        f"{answers_from}. {SKIP[0].upper()}{SKIP[1:]}."
     )
 
 

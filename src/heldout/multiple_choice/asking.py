@@ -22,7 +22,7 @@ from heldout.checks import check_count, check_seed
 from heldout.errors import InputError, told
 from heldout.multiple_choice.items import Items
 from heldout.multiple_choice.layout import Arranged, arrange
-from heldout.multiple_choice.left_out.exchangeable import left_out
+from heldout.multiple_choice.left_out.exchangeable import left_out_for
 from heldout.multiple_choice.logs.log import DATE, is_day
 from heldout.multiple_choice.result import LeftOut
 from heldout.multiple_choice.runs import Runs
@@ -132,10 +132,11 @@ def prepare(
     repeats = check_count(repeats, "repeats", least=0)
     if orders is None and getattr(model, "costly", False):
         orders = COSTLY
-    kept, left = exchangeable_items(items)
+    if n_items is not None and check_count(n_items, "n_items", least=2) < len(items):
+        kept, left = exchangeable_items(items, n_items, items.lots(seed))
+    else:
+        kept, left = exchangeable_items(items)
     chosen = items.take(kept.tolist())
-    if n_items is not None and check_count(n_items, "n_items", least=2) < len(chosen):
-        chosen = chosen.sample(n_items, seed=seed)
     arranged = arrange(chosen, orders, seed=seed)
     again = np.sort(np.random.default_rng([seed, 1]).permutation(arranged.n_shown)[:repeats]).astype(np.intp)
     return Prepared(
@@ -147,13 +148,29 @@ def prepare(
     )
 
 
-def exchangeable_items(items: Items) -> tuple[NDArray[np.intp], tuple[LeftOut, ...]]:
-    """Numbers of the items that stay, and those that do not."""
-    reasons = left_out(items)
-    kept = np.array([i for i, reason in enumerate(reasons) if reason is None], dtype=np.intp)
+def exchangeable_items(
+    items: Items, n: int | None = None, turn: Sequence[int] | None = None
+) -> tuple[NDArray[np.intp], tuple[LeftOut, ...]]:
+    """Numbers of the items that stay, and those that do not.
+
+    With `n` they are looked at in `turn`, until so many stay: a large benchmark of which few are asked is not looked
+    through, and those that are not drawn are neither.
+    """
+    met: set[str] = set()
+    kept_at: list[int] = []
+    gone: dict[int, str] = {}
+    for i in range(len(items)) if turn is None else turn:
+        if n is not None and len(kept_at) == n:
+            break
+        reason = left_out_for(items[i], met)
+        if reason is None:
+            kept_at.append(i)
+        else:
+            gone[i] = reason
+    kept = np.sort(np.array(kept_at, dtype=np.intp))
     left = (
-        *(LeftOut(id=name, reason="broken") for name in items.broken),
-        *(LeftOut(id=items[i].id, reason=reason) for i, reason in enumerate(reasons) if reason is not None),
+        *(LeftOut(id=name, reason=reason) for name, reason in items.broken.items()),
+        *(LeftOut(id=items[i].id, reason=gone[i]) for i in sorted(gone)),
     )
     if not len(kept):
         why = ", ".join(f"{reason.replace('_', ' ')} {n:,}" for reason, n in Counter(x.reason for x in left).items())

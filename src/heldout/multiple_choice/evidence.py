@@ -17,6 +17,7 @@ from heldout import summary as page
 from heldout._version import __version__
 from heldout.multiple_choice.detectable import detectable_share, learnt
 from heldout.multiple_choice.result import (
+    MOST_UNREAD,
     Alternative,
     Basis,
     Exhibit,
@@ -33,9 +34,6 @@ from heldout.multiple_choice.runs import Runs
 from heldout.multiple_choice.sortedness import BY, SortedCheck, sorted_checks
 from heldout.scorers.choices import UNPARSED
 from heldout.statistics import (
-    ArrangementTestResult,
-    OrbitTestResult,
-    arrangement_test,
     arrangement_tests,
     memorised_items,
     orbit_test,
@@ -70,7 +68,7 @@ class Gathered:
         r = self.runs
         counts = np.diff(r.starts)
         printed = r.starts[:-1]
-        unparsed = r.chosen == UNPARSED
+        unparsed = (r.chosen == UNPARSED) & r.wrong  # a log may say that an answer is right, and not which it is
         return {
             "errors_printed": int(r.wrong[printed].sum()),
             "n_items": len(r.items),
@@ -126,20 +124,18 @@ def judged(
     exactly = max(exact.p_value, LEAST)
     p_values = PValues(conditional=float(errors.p_value), poisson_binomial=exactly, ranks=max(float(p_ranks), LEAST))
     chosen = exact if uniform else errors
-    movable = bool((counts > 1).any()) if uniform else can_move(r.starts, r.positions, r.strata)
+    least, detectable = _reach(
+        r, chosen.standard_deviation, uniform=uniform, alternative=alternative, level=level, n_resamples=n_resamples,
+        seed=seed,
+    )  # fmt: skip
     what = "options" if (r.items.n_options == 2).any() else "wrong options"  # of two, the answer's place tells
     ruling = _ruling(
-        max(float(chosen.p_value), LEAST), movable, asked.said["sorted"], what, uniform=uniform,
-        alternative=alternative, mid_p=mid_p, level=level,
+        max(float(chosen.p_value), LEAST), least, _hardly_answered(asked), asked.said["sorted"], what,
+        uniform=uniform, alternative=alternative, mid_p=mid_p, level=level,
     )  # fmt: skip
     others = (np.add.reduceat(r.wrong.astype(np.int64), r.starts[:-1]) - r.wrong[r.starts[:-1]]) / np.maximum(
         1, counts - 1
     )
-    detectable = math.nan
-    if movable:
-        detectable = _detectable(
-            r, chosen.standard_deviation, uniform=uniform, level=level, alternative=alternative, seed=seed
-        )
     draws, edges = histogram(errors.drawn, errors.observed)
     evidence = np.where(np.repeat(known, counts), r.scores, np.where(r.wrong, 0.0, 1.0))
     listed = memorised_items(r.starts, r.positions, evidence, strata=r.strata, uniform=uniform, q=FDR)
@@ -152,7 +148,7 @@ def judged(
         errors_others=float(others.mean()),
         draws=draws,
         draw_edges=edges,
-        detectable=detectable,
+        detectable=math.nan if ruling.outcome == "cannot tell" else detectable,
         uniform=uniform,
         positions=_positions(r),
         items=items,
@@ -199,7 +195,8 @@ def not_applicable(asked: Gathered, reason: str, **how: Any) -> OptionsResult:
 
 def _ruling(
     p: float,
-    movable: bool,
+    least: float,
+    unread: str,
     checks: tuple[SortedCheck, ...],
     what: str,
     *,
@@ -211,14 +208,30 @@ def _ruling(
     outcome: Outcome = "depends on the printed order" if p <= level else "no dependence found"
     basis: Basis = "poisson_binomial" if uniform else "conditional"
     reason = _not_arbitrary(checks, what)
-    if not movable:
+    if least > level and p > level:
         outcome, basis = "cannot tell", "neither"
         reason = (
             "No item can change its order while each place holds the answer as often as printed, so that there is "
             "nothing to compare with; other orders of the same items could tell."
+            if least == 1
+            else f"However the model had answered, p would not be below {page.p_text(least)} with these items and "
+            f"orders, which is above the level of {level:g}; more items, or more orders of each, could tell."
         )
+    elif unread and p > level:  # where it does stand out, the test holds whatever answers are
+        outcome, basis, reason = "cannot tell", "neither", unread
     return Verdict(
         outcome=outcome, p_value=p, level=level, rests_on=basis, alternative=alternative, mid_p=mid_p, reason=reason
+    )
+
+
+def _hardly_answered(asked: Gathered) -> str:
+    """Why nothing found says nothing, where most answers name no option; empty where they do."""
+    unread, many = asked.said["unparsed"], asked.said["n_answers"]
+    if unread <= MOST_UNREAD * many:
+        return ""
+    return (
+        f"No option could be read from {page.of_text(unread, many)} answers, so that it is not known what the model "
+        "would choose, as printed or otherwise."
     )
 
 
@@ -238,44 +251,24 @@ def _not_arbitrary(checks: tuple[SortedCheck, ...], what: str) -> str:
     )
 
 
-def _detectable(r: Runs, spread: float, *, uniform: bool, level: float, alternative: Alternative, seed: int) -> float:
-    """The smallest share of memorised items that the verdict's test would have found, from what was measured."""
-    wrong = learnt(r.starts, r.wrong)
-    found: OrbitTestResult | ArrangementTestResult = (
-        orbit_test(wrong, starts=r.starts)
+def _reach(
+    r: Runs, spread: float, *, uniform: bool, alternative: Alternative, level: float, n_resamples: int, seed: int
+) -> tuple[float, float]:
+    """The least p that any answers could have had, right as printed and wrong otherwise, by the verdict's test, and the
+    smallest share of memorised items that it would have found, from what was measured."""
+    by_heart = learnt(r.starts, np.ones_like(r.wrong))
+    both = [by_heart, learnt(r.starts, r.wrong)]
+    best, own = (
+        [orbit_test(wrong, starts=r.starts, alternative=alternative) for wrong in both]
         if uniform
-        else arrangement_test(
-            r.starts, r.positions, wrong, strata=r.strata, n_resamples=DRAWS, rng=np.random.default_rng([seed, 4])
+        else arrangement_tests(
+            r.starts, r.positions, both, strata=r.strata, alternative=alternative,
+            n_resamples=DRAWS if level >= 10 / DRAWS else n_resamples, rng=np.random.default_rng([seed, 4]),
         )
+    )  # fmt: skip
+    return float(best.p_value), detectable_share(
+        own.expected, own.standard_deviation, spread, level=level, two_sided=alternative == "two-sided"
     )
-    return detectable_share(
-        found.expected, found.standard_deviation, spread, level=level, two_sided=alternative == "two-sided"
-    )
-
-
-def can_move(starts: NDArray[np.intp], positions: NDArray[np.intp], strata: NDArray[np.intp]) -> bool:
-    """Whether any item has another order with the answer at its place, or two items can swap places.
-
-    Examples
-    --------
-    >>> can_move(np.array([0, 2, 4]), np.array([0, 1, 1, 0]), np.array([2, 2]))
-    True
-    >>> can_move(np.array([0, 2, 4]), np.array([0, 1, 0, 1]), np.array([2, 2]))
-    False
-    """
-    printed, item = positions[starts[:-1]], np.repeat(np.arange(len(strata)), np.diff(starts))
-    many = np.zeros((len(strata), int(positions.max()) + 1), dtype=np.int64)
-    np.add.at(many, (item, positions), 1)
-    if (many[np.arange(len(strata)), printed] > 1).any():
-        return True
-    for stratum in np.unique(strata):
-        mine = strata == stratum
-        places = np.unique(printed[mine])
-        # which places the items that are printed at one can go to
-        to = np.array([[(many[mine & (printed == p), q] > 0).any() for q in places] for p in places])
-        if (to & to.T & ~np.eye(len(places), dtype=bool)).any():
-            return True
-    return False
 
 
 def histogram(drawn: Floats, observed: float) -> tuple[NDArray[np.int64], Floats]:

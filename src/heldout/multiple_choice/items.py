@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import overload
@@ -67,8 +67,9 @@ class Items(Sequence[Item]):
         In their order.
     source : str
         Where they are from.
-    broken : tuple of str
-        Ids of rows that were not read, since they are no proper items.
+    broken : mapping from str to str
+        Ids of rows that were not read, since they are no proper items, and what is broken: "broken_question",
+        "broken_options" or "broken_answer".
 
     Examples
     --------
@@ -80,7 +81,7 @@ class Items(Sequence[Item]):
 
     items: tuple[Item, ...]
     source: str = "items"
-    broken: tuple[str, ...] = ()
+    broken: Mapping[str, str] = field(default_factory=dict)
 
     @overload
     def __getitem__(self, index: int) -> Item: ...
@@ -142,10 +143,24 @@ class Items(Sequence[Item]):
             The drawn ones.
         """
         check_count(n, "n_items")
+        return self.take(sorted(self.lots(seed)[:n]))
+
+    def lots(self, seed: int) -> list[int]:
+        """Places of all items in the order in which they are drawn.
+
+        Parameters
+        ----------
+        seed : int
+            From which they are drawn.
+
+        Returns
+        -------
+        list of int
+            From 0.
+        """
         check_seed(seed)
         lots = [_digest([seed, item.key]) for item in self.items]
-        chosen = sorted(range(len(self)), key=lambda i: lots[i])[:n]
-        return self.take(sorted(chosen))
+        return sorted(range(len(self)), key=lambda i: lots[i])
 
     def digest(self) -> str:
         """Tells these items from others.

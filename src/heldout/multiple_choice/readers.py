@@ -19,10 +19,10 @@ import numpy as np
 from heldout import frames
 from heldout.checks import EXAMPLE, LABEL, Role, check_key, pick, plain_name
 from heldout.errors import InputError
-from heldout.multiple_choice.answers import SKIP, Row, read_answers
+from heldout.multiple_choice.answers import SKIP, Row, and_more, read_answers, without_letters
 from heldout.multiple_choice.items import Item, Items
 from heldout.orbit.option_orders import MOST_OPTIONS
-from heldout.predictions.formats import csv_columns, parquet_columns
+from heldout.predictions.formats import arrow_columns, csv_columns, parquet_columns
 from heldout.predictions.raw import damaged, file_name, open_text, read_json_file, read_lines, stem_of, suffix_of
 from heldout.predictions.values import as_text, is_gap, listing, read_ids, repeated
 from heldout.scorers.choices import LETTERS
@@ -46,8 +46,12 @@ ANSWER = Role(
     ),
 )
 APART = re.compile(r"(distractor|incorrect_answer|wrong_answer)s?_?\d*")  # the wrong ones, listed by themselves
-FILES = (".jsonl", ".json", ".csv", ".tsv", ".parquet")
+FILES = (".jsonl", ".json", ".csv", ".tsv", ".parquet", ".arrow")
+ABOUT = ("dataset_info.json", "state.json")  # what `datasets` writes beside the rows of a data set
+SPLITS = "dataset_dict.json"
+SHARD = re.compile(r"-\d{5}-of-\d{5}$")  # of a file that is one of several
 ROWS = "rows"  # the source of what no file brought
+NO_COMMAS = re.compile(r"""\[\s*(?:'[^']*'|"[^"]*")\s+['"]""")  # a list as numpy prints it: ['oak' 'ash']
 LEAST_CELLS = 4  # of a line without a header: a question, two options and a letter
 EXAMPLE_ROW = '{"question": "2 + 2?", "options": ["3", "4"], "answer": 1}'
 
@@ -60,8 +64,16 @@ class Keys(NamedTuple):
     answer: str | None = None
     ids: str | None = None
     strata: str | None = None
-    answers_from: int = 0
+    answers_from: int | None = None
     skip_broken: bool = False
+
+
+class BrokenRowError(InputError):
+    """A row is no proper item; `reason` is a key of `left_out.reasons.BROKEN`."""
+
+    def __init__(self, sentence: str, part: str) -> None:
+        super().__init__(sentence)
+        self.reason = f"broken_{part}"
 
 
 def read_items(
@@ -72,7 +84,7 @@ def read_items(
     answer_key: str | None = None,
     ids_key: str | None = None,
     strata_key: str | None = None,
-    answers_from: int = 0,
+    answers_from: int | None = None,
     skip_broken: bool = False,
 ) -> Items:
     """Multiple-choice questions from files, frames or rows, each with its options in the printed order.
@@ -85,8 +97,9 @@ def read_items(
     Parameters
     ----------
     source : path, list of paths, DataFrame, list of dict, or Items
-        JSONL, JSON, CSV, TSV or Parquet, also packed (.gz); a folder of such files; MMLU's own CSV files, which have
-        no header. Items come back as they are.
+        JSONL, JSON, CSV, TSV, Parquet or Arrow, the text formats also packed (.gz); a folder of such files, such as
+        `save_to_disk` of Hugging Face's `datasets` writes; MMLU's own CSV files, which have no header. Items come back
+        as they are.
     question_key, answer_key, ids_key : str, optional
         Columns that go by another name than usual.
     options_key : str or list of str, optional
@@ -95,8 +108,9 @@ def read_items(
         Column of strata, such as the source or the subject of each item. Items are compared only within their stratum:
         give one where the right answers of some sources stand at other places than those of others. Several files are
         strata without it.
-    answers_from : {0, 1}
-        From what answers that are numbers count.
+    answers_from : {0, 1}, optional
+        From what answers that are numbers count. Without it they do so from 0, and are refused where they seem to count
+        from 1: no answer is 0, and one is the number of options or there are many.
     skip_broken : bool
         Leave out rows that are no proper items, and keep their ids, instead of refusing the file: no question, one
         option, the same option twice, an answer that names no option.
@@ -104,8 +118,8 @@ def read_items(
     Returns
     -------
     Items
-        With the ids of a usual column, such as `id` or `question_id`, else the numbers of the rows from 0; those of
-        several files are `file/id`.
+        With the ids of a usual column, such as `id` or `question_id`, where each row has its own, else the numbers of
+        the rows from 0; those of several files are `file/id`.
 
     Examples
     --------
@@ -116,7 +130,7 @@ def read_items(
     """
     if isinstance(source, Items):
         return source
-    if answers_from not in (0, 1):
+    if answers_from not in (None, 0, 1):
         raise InputError(f"`answers_from` is {answers_from!r}; answers that are numbers count options from 0 or 1.")
     keys = Keys(question_key, options_key, answer_key, ids_key, strata_key, answers_from, skip_broken)
     if frames.is_frame(source):
@@ -141,7 +155,11 @@ def _from_files(paths: Sequence[Path], keys: Keys) -> Items:
     for path in paths:
         if not path.exists():
             raise InputError(f"{path} does not exist.")
-        found = sorted(p for p in path.iterdir() if suffix_of(p) in FILES) if path.is_dir() else [path]
+        if (path / SPLITS).exists():
+            splits = [p.name for p in sorted(path.iterdir()) if p.is_dir()]
+            raise InputError(f"{path} holds splits of a data set ({listing(splits)}); give one, {path / splits[0]}.")
+        inside = sorted(path.iterdir()) if path.is_dir() else [path]
+        found = [p for p in inside if p == path or (suffix_of(p) in FILES and p.name not in ABOUT)]
         if not found:
             raise InputError(f"{path} is a folder without items; {', '.join(FILES)} can be read.")
         files += found
@@ -151,12 +169,14 @@ def _from_files(paths: Sequence[Path], keys: Keys) -> Items:
     stems = [stem_of(path) for path in files]
     names = [str(path) for path in files] if repeated(stems) else stems
     every = [
-        replace(item, id=f"{name}/{item.id}", stratum=f"{name}/{item.stratum}" if item.stratum else name)
+        replace(item, id=f"{name}/{item.id}", stratum="/".join(filter(None, (SHARD.sub("", name), item.stratum))))
         for name, items in zip(names, read, strict=True)
         for item in items
     ]
-    broken = [f"{name}/{one}" for name, items in zip(names, read, strict=True) for one in items.broken]
-    return Items(tuple(every), str(paths[0]) if len(paths) == 1 else f"{len(paths)} files", tuple(broken))
+    broken = {
+        f"{name}/{one}": reason for name, items in zip(names, read, strict=True) for one, reason in items.broken.items()
+    }
+    return Items(tuple(every), str(paths[0]) if len(paths) == 1 else f"{len(paths)} files", broken)
 
 
 def _file_rows(path: Path) -> list[Any]:
@@ -165,6 +185,8 @@ def _file_rows(path: Path) -> list[Any]:
         return _without_header(path) or _transposed(csv_columns(path))
     if suffix == ".parquet":
         return _transposed(parquet_columns(path))
+    if suffix == ".arrow":
+        return _transposed(arrow_columns(path))
     if suffix == ".jsonl":
         return read_lines(path)
     if suffix != ".json":
@@ -174,9 +196,10 @@ def _file_rows(path: Path) -> list[Any]:
     if isinstance(content, list):
         return content
     lists = {key: value for key, value in content.items() if isinstance(value, list)} if _is_object(content) else {}
-    rows = next((value for value in lists.values() if value and all(map(_is_object, value))), None)
-    if rows is not None:
-        return rows
+    first = {key: lists[key] for key in ("rows", "data") if key in lists}  # other lists describe columns, say
+    rows = next((value for value in (first | lists).values() if value and all(map(_is_object, value))), None)
+    if rows is not None:  # what Hugging Face's viewer sends has each within an object of its own
+        return [row["row"] for row in rows] if all(_is_object(row.get("row")) for row in rows) else rows
     if len({len(value) for value in lists.values()}) != 1:
         raise InputError(f"{name} holds neither a list of items nor one list for each column.")
     return _transposed(lists)
@@ -218,19 +241,26 @@ def _from_rows(rows: Sequence[Any], keys: Keys, source: str) -> Items:
     columns.see_blanks(plain)
     ids = _ids(plain, names, keys.ids, source)
     read: dict[int, Row] = {}
+    errors: dict[int, BrokenRowError] = {}
     for i, row in enumerate(plain):
         try:
             read[i] = columns.read(row, f"{source}: row {i + 1}")
-        except InputError as error:
-            if not keys.skip_broken:
-                raise InputError(f"{error}; {SKIP}.") from error
-    if not read:
-        raise InputError(f"{source}: all {len(rows):,} rows are broken; see what is wrong with `skip_broken=False`.")
+        except BrokenRowError as error:
+            errors[i] = error
+    first = next(iter(errors.values()), None)
+    if first is not None and not keys.skip_broken:
+        raise InputError(f"{first}{and_more(len(errors), len(rows))}; {SKIP}.") from first
+    if first is not None and not read:
+        raise InputError(f"{first}, and all {len(rows):,} rows are broken; correct them.") from first
+    read = dict(zip(read, without_letters(list(read.values())), strict=True))
     places = columns.answers(list(read.values()), [plain[i] for i in read], keys)
     answers = {i: place for i, place in zip(read, places, strict=True) if place is not None}
     strata = _strata(plain, names, keys.strata, source)
     items = [Item(ids[i], read[i].question, read[i].options, answer, strata[i]) for i, answer in answers.items()]
-    return Items(tuple(items), source, tuple(ids[i] for i in range(len(rows)) if i not in answers))
+    broken = {
+        ids[i]: errors[i].reason if i in errors else "broken_answer" for i in range(len(rows)) if i not in answers
+    }
+    return Items(tuple(items), source, broken)
 
 
 def _python(value: Any) -> Any:
@@ -331,7 +361,7 @@ class _Columns:
         """One row, whose answer is as it is written."""
         parts = [_text(row.get(name)) for name in self._asked]
         if not parts[-1]:
-            raise InputError(f"{where} has no question ({self._asked[-1]!r})")
+            raise BrokenRowError(f"{where} has no question ({self._asked[-1]!r})", "question")
         marked = None
         if self._list is not None:
             texts, labels, marked = _listed(row.get(self._list), where, self._list)
@@ -340,27 +370,30 @@ class _Columns:
             while self._fewer and texts and not texts[-1]:
                 texts.pop()
             if any(texts) and "" in texts:
-                raise InputError(
+                raise BrokenRowError(
                     f"{where}: option {texts.index('') + 1} is empty; since some rows have empty options before "
-                    "others, all with an empty one are broken"
+                    "others, all with an empty one are broken",
+                    "options",
                 )
         self._check(texts, where)
         answer = marked if self._answer is None else row.get(self._answer)
+        if isinstance(answer, list) and len(answer) == 1:
+            (answer,) = answer
         return Row(where, "\n".join(part for part in parts if part), tuple(texts), labels, answer)
 
     @staticmethod
     def _check(texts: list[str], where: str) -> None:
         twice = repeated(texts)
         if not any(texts):
-            raise InputError(f"{where} has no options")
+            raise BrokenRowError(f"{where} has no options", "options")
         if "" in texts:
-            raise InputError(f"{where}: option {texts.index('') + 1} is empty")
+            raise BrokenRowError(f"{where}: option {texts.index('') + 1} is empty", "options")
         if len(texts) == 1:
-            raise InputError(f"{where} has one option, {_short(texts[0])}, where at least 2 are needed")
+            raise BrokenRowError(f"{where} has one option, {_short(texts[0])}, where at least 2 are needed", "options")
         if twice:
-            raise InputError(f"{where} has two options with the same text, {_short(twice[0])}")
+            raise BrokenRowError(f"{where} has two options with the same text, {_short(twice[0])}", "options")
         if len(texts) > MOST_OPTIONS:
-            raise InputError(f"{where} has {len(texts)} options, more than the {MOST_OPTIONS} letters")
+            raise BrokenRowError(f"{where} has {len(texts)} options, more than the {MOST_OPTIONS} letters", "options")
 
     def answers(self, rows: list[Row], plain: list[dict[str, Any]], keys: Keys) -> list[int | None]:
         """Place of each right option; two columns that name it must agree."""
@@ -420,20 +453,27 @@ def _listed(value: Any, where: str, column: str) -> tuple[list[str], tuple[str, 
         if texts is None:
             texts, names = list(value.values()), list(value)
         if names is not None and len(names) != len(texts):
-            raise InputError(f"{where}: {column!r} has {len(texts)} texts and {len(names)} labels")
+            raise BrokenRowError(f"{where}: {column!r} has {len(texts)} texts and {len(names)} labels", "options")
     elif isinstance(value, list) and value and all(map(_is_object, value)):
         texts = [one.get("text", one.get("content")) for one in value]
         names = [one.get("label", one.get("key", LETTERS[i % 26])) for i, one in enumerate(value)]
     elif isinstance(value, list):
         texts, names = value, None
     else:
-        raise InputError(f"{where}: {column!r} is {_short(value)}, where a list of options is needed")
+        numpy = ", not one without commas, as numpy prints it: save Parquet or JSONL" * bool(
+            NO_COMMAS.match(str(value))
+        )
+        raise BrokenRowError(f"{where}: {column!r} is {_short(value)}, where a list is needed{numpy}", "options")
     if any(isinstance(text, (list, dict)) for text in texts):
-        raise InputError(f"{where}: {column!r} holds options that are lists themselves, where each must be a text")
+        raise BrokenRowError(
+            f"{where}: {column!r} holds options that are lists themselves, where each must be a text", "options"
+        )
     plain = [_text(text) for text in texts]
     if names is not None and all(isinstance(name, (int, float)) and name in (0, 1) for name in names):
         if sum(names) != 1:
-            raise InputError(f"{where}: {column!r} marks {sum(names):g} options as right, where one is needed")
+            raise BrokenRowError(
+                f"{where}: {column!r} marks {sum(names):g} options as right, where one is needed", "answer"
+            )
         return plain, None, names.index(1)
     return plain, None if names is None else tuple(_text(name) for name in names), None
 
@@ -444,7 +484,15 @@ def _short(value: Any) -> str:
 
 
 def _unpacked(text: str) -> Any:
-    """A list that a cell of a CSV spells, as JSON or as Python prints it."""
+    """A list that a cell of a CSV spells, as JSON or as Python prints it.
+
+    Examples
+    --------
+    >>> _unpacked("['a', 'b']"), _unpacked("['a' 'b']")
+    (['a', 'b'], "['a' 'b']")
+    """
+    if NO_COMMAS.match(text):  # Python would read one text, "ab"
+        return text
     for read in (json.loads, ast.literal_eval):
         try:
             value = read(text)
@@ -461,7 +509,7 @@ def _ids(rows: list[dict[str, Any]], names: list[str], wanted: str | None, sourc
     if key is None:
         return numbers
     values = [row.get(key) for row in rows]
-    if wanted is None and plain_name(key) in EXAMPLE.weak:
+    if wanted is None:  # a guess: RACE's `example_id` is that of an article with several questions
         texts = [_text(value) for value in values]
         return tuple(texts) if all(texts) and not repeated(texts) else numbers
     return read_ids(values, len(rows), source=source) or numbers

@@ -16,6 +16,8 @@ Outcome = Literal["depends on the printed order", "no dependence found", "cannot
 Basis = Literal["conditional", "poisson_binomial", "neither"]
 Alternative = Literal["overfitted", "two-sided"]
 
+MOST_UNREAD = 0.5  # share of answers without an option above which nothing found is no verdict
+
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
@@ -127,7 +129,7 @@ class OptionsResult(Result):
     uniform : bool
         Whether the printed orders were declared to be shuffled.
     left_out, left_out_items : dict of int, tuple of LeftOut
-        Items left out by reason, and which they are.
+        Items left out by reason, and which they are; of those drawn, where `n_items` was given.
     n_given : int
         Items that came in, those left out and those not drawn included.
     positions : Positions

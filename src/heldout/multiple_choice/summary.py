@@ -10,10 +10,11 @@ import numpy as np
 
 from heldout import summary as page
 from heldout.multiple_choice.left_out.reasons import OF_ITEMS, REASONS
-from heldout.multiple_choice.result import Exhibit, OptionsResult, strength
+from heldout.multiple_choice.result import MOST_UNREAD, Exhibit, OptionsResult, strength
 from heldout.multiple_choice.sortedness import BY
 from heldout.scorers.choices import LETTERS, UNPARSED
 
+SCORE = "Score as printed"
 LISTED, PRINTED, SHOWN = 60, 10, 6  # items on the page, printed, and shown in their orders
 MUCH = 0.05  # share of answers without an option from which on a reader is warned
 QUESTION = 70  # characters of a question in a table
@@ -49,7 +50,7 @@ MEANT = {
     "explain: it has met the benchmark, or something that was made from it, in this order or with these letters.",
     "no dependence found": "The printed orders are to this model as others are, as far as this test sees: look at the "
     "detectable share.",
-    "cannot tell": "These orders have nothing to compare the printed ones with.",
+    "cannot tell": "Nothing, for the model or against it: there was too little to compare.",
 }
 WITHIN = " of a stratum"
 SORTED_MEANT = (
@@ -69,6 +70,11 @@ RUNS_NOT_MEANT = (
     "The printed order is a run of its own here: whatever else that run had for itself, such as another date, another "
     "server, or another version of the model under the same name, looks like knowledge of the printed order."
 )
+NEXT = "What to do next"
+NEXT_ALONE = (
+    "Ask for a letter with all options in sight, as `--endpoint` and `--hf` do, the solver `multiple_choice` of "
+    "inspect_ai, and those tasks of lm-evaluation-harness whose choices are letters (mmlu is one).",
+)
 NEXT_FOUND = (
     "Report the score over shuffled orders instead of the printed one.",
     "Read the items at the top of the list, and look for the benchmark as printed in the training data.",
@@ -78,6 +84,18 @@ NEXT_QUIET = (
     "More items find smaller shares: the detectable share falls with the square root of their number.",
     "For the texts of questions and answers rather than their order: `heldout exposure`, or `heldout audit --scores` "
     "with fresh items.",
+)
+NEXT_ORDERS = {
+    True: "Add runs in more orders, drawn for each item by itself, so that the answer keeps its place in some of them.",
+    False: "Ask in more orders of each item (--orders all, or a number), so that the answer keeps its place in some.",
+}
+READABLE = {
+    True: "Make runs that allow more tokens for an answer, or ask for the letter alone.",
+    False: "Raise --max-tokens (models that reason: 4096), or ask for the letter alone with --template.",
+}  # both by whether there are runs already
+NEXT_UNREAD = (
+    "A model that refuses to answer, or cannot follow the format in any order, cannot be tested this way; one that is "
+    "run from a folder (--hf) tells log-probabilities of the letters, which can always be read.",
 )
 METHOD = (
     "J. Besag, P. Clifford (1989), Biometrika 76(4), 633–642; Y. Benjamini, Y. Hochberg (1995), Journal of the Royal "
@@ -90,6 +108,8 @@ def options_summary(result: OptionsResult) -> page.Summary:
     told = result.verdict not in ("not applicable", "cannot tell")
     tested = bool(result.n_items) and result.verdict != "not applicable"
     figures, drawn = (_figures(result), f"{result.n_resamples:,}") if tested else ((), None)
+    if not told:
+        figures = tuple(figure for figure in figures if figure.name == SCORE)  # p of a test that tells nothing misleads
     found = result.verdict == "depends on the printed order"
     return page.Summary(
         kind="Options",
@@ -100,9 +120,11 @@ def options_summary(result: OptionsResult) -> page.Summary:
         figures=figures,
         warnings=tuple(_warnings(result)),
         lines=(*((f.name, f"{f.value} ({f.note})") for f in figures), *_facts(result)),
-        sections=tuple(_sections(result)) if tested else (),
-        closing=(DECLARED if result.uniform else f"{CONDITIONAL}{WITHIN * _is_parted(result)}.", ARBITRARY)
+        sections=tuple(_sections(result))
         if tested
+        else (page.Section.of(NEXT, page.Points(NEXT_ALONE), printed=True),),
+        closing=(DECLARED if result.uniform else f"{CONDITIONAL}{WITHIN * _is_parted(result)}.", ARBITRARY)
+        if told
         else (),
         origin=page.origin(result, ("Model", result.model), ("Arrangements drawn", drawn)),
         method=METHOD,
@@ -112,7 +134,7 @@ def options_summary(result: OptionsResult) -> page.Summary:
 def _sentences(result: OptionsResult) -> Iterator[str]:
     if result.ruling.reason:
         yield f"{result.ruling.reason[:1].upper()}{result.ruling.reason[1:].rstrip('.')}."
-    if result.verdict == "not applicable":
+    if result.verdict in ("not applicable", "cannot tell"):
         return
     where = "over all orders" if result.uniform else "in other orders with the answers as often at each place"
     yield (
@@ -141,15 +163,21 @@ def _detectable(result: OptionsResult) -> str:
     basis = f"power 0.8 at level {result.level:g}{sides}, by the normal approximation and the errors measured here"
     if math.isnan(result.detectable):
         return f"Not even a model that has memorised every printed order would be found ({basis})."
+    named = " and named an option for each" if is_often_unread(result) else ""
     return (
-        f"Had the model memorised the printed order of {page.percent(result.detectable)} of the items, it would have "
-        f"been found ({basis}); a smaller share may go unseen."
+        f"Had the model memorised the printed order of {page.percent(result.detectable)} of the items{named}, it would "
+        f"have been found ({basis}); a smaller share may go unseen."
     )
 
 
 def is_skewed(result: OptionsResult) -> bool:
     """Whether right answers are not printed at all places alike."""
     return result.positions.p_value <= result.level
+
+
+def is_often_unread(result: OptionsResult) -> bool:
+    """Whether so many answers name no option that a reader must know."""
+    return result.n_answers > 0 and result.unparsed > MUCH * result.n_answers
 
 
 def _warnings(result: OptionsResult) -> Iterator[str]:
@@ -160,6 +188,12 @@ def _warnings(result: OptionsResult) -> Iterator[str]:
             "The printed orders were declared to be shuffled, but right answers are not at all places alike (p = "
             f"{page.p_text(result.positions.p_value)}): the Poisson-binomial p does not hold then. Leave --shuffled "
             f"out; the conditional test has p = {page.p_text(result.p_values.conditional)}."
+        )
+    at = [k for k, counts in result.positions.counts.items() if max(counts) == sum(counts)]
+    if len(at) == len(result.positions.counts) and is_skewed(result):
+        yield (
+            "All right answers stand at one place, as files that list the answer first have it: if the benchmark was "
+            "published in other orders, give ITEMS in these. Letters known by heart cannot be seen here."
         )
     if not result.sorted:
         yield "The texts of the options are not known: items whose order is not arbitrary could not be left out."
@@ -173,10 +207,10 @@ def _warnings(result: OptionsResult) -> Iterator[str]:
         )
     if result.mid_p:
         yield "p is a mid-p, which is not valid: it may be too small, by up to half the probability of what was seen."
-    if result.n_answers and result.unparsed > MUCH * result.n_answers:
+    if is_often_unread(result):
         yield (
             f"Answers from which no option could be read: {page.of_text(result.unparsed, result.n_answers)}. They "
-            "count as wrong, which is valid and costs power; look at some of them."
+            f"count as wrong, which is valid and costs power. {READABLE[result.kind == 'logged']}"
         )
 
 
@@ -192,12 +226,13 @@ def _figures(result: OptionsResult) -> tuple[page.Figure, ...]:
     expected = page.percent(1 - result.errors_expected / n)
     share = "none" if math.isnan(result.detectable) else page.percent(result.detectable)
     basis = f"of items memorised as printed, with power 0.8 at level {result.level:g}; normal approximation, plug-in"
+    elsewhere = f"{page.percent(1 - result.errors_others)} over the other orders"
     return page.figures(
         ("p", page.p_text(result.p_value), f"{sides}{', mid-p, not valid' * result.mid_p}; {others}; {ranks}"),
         (
-            "Score as printed",
+            SCORE,
             page.percent(1 - result.errors_printed / n),
-            f"{expected} expected; {page.percent(1 - result.errors_others)} over the other orders",
+            elsewhere if result.verdict == "cannot tell" else f"{expected} expected; {elsewhere}",
         ),
         ("Detectable share", share, basis),
     )
@@ -209,7 +244,8 @@ def _facts(result: OptionsResult) -> Iterator[tuple[str, str]]:
     left = sum(result.left_out.values())
     if left:
         why = ", ".join(f"{_reason(reason)} {count:,}" for reason, count in result.left_out.items())
-        yield "Left out", f"{left:,}: {why}"
+        among = "" if result.n_items + left == result.n_given else " of those drawn"
+        yield "Left out", f"{left:,}{among}: {why}"
     if not told:
         return
     if _is_parted(result):
@@ -233,10 +269,12 @@ def _positions_text(result: OptionsResult) -> str:
 
 
 def _sections(result: OptionsResult) -> Iterator[page.Section]:
-    yield page.Section.of("As printed, against other orders", _histogram(result), anchor="errors")
-    found = result.verdict == "depends on the printed order"
-    shown, title = ((*_exhibits(result),), "Items that look memorised") if found else ((), "Item by item")
-    yield page.Section.of(title, _evidence(result), _items(result), *shown, printed=True, anchor="items")
+    found, stuck = result.verdict == "depends on the printed order", result.verdict == "cannot tell"
+    if not stuck:
+        yield page.Section.of("As printed, against other orders", _histogram(result), anchor="errors")
+        shown, title = ((*_exhibits(result),), "Items that do best as printed") if found else ((), "Item by item")
+        title = "Items that look memorised" if found and result.n_listed else title
+        yield page.Section.of(title, _evidence(result), _items(result), *shown, printed=True, anchor="items")
     yield page.Section.of(
         "Where the answers stand", _skew(result), *_positions(result), _sorted(result), anchor="positions"
     )
@@ -244,10 +282,20 @@ def _sections(result: OptionsResult) -> Iterator[page.Section]:
     if not _worse(result):
         meant = SORTED_MEANT if found and any(check.is_found for check in result.sorted) else MEANT[result.verdict]
         yield page.Section.of("What it means", meant)
-    yield page.Section.of("What it does not mean", page.Points(_not_meant(result)))
-    yield page.Section.of("What to do next", page.Points(NEXT_FOUND if found else NEXT_QUIET))
+    if not stuck:
+        yield page.Section.of("What it does not mean", page.Points(_not_meant(result)))
+    yield page.Section.of(NEXT, page.Points(_next(result)), printed=stuck)
     asked = ((_reason(name).capitalize(), " ⏎ ".join(text.splitlines())) for name, text in result.asked.items())
     yield page.Section.of("What was tested", page.Facts((*_facts(result), *asked)))
+
+
+def _next(result: OptionsResult) -> tuple[str, ...]:
+    if result.verdict == "depends on the printed order":
+        return NEXT_FOUND
+    if result.verdict == "cannot tell":
+        unread, logged = result.unparsed > MOST_UNREAD * result.n_answers, result.kind == "logged"
+        return (READABLE[logged], *NEXT_UNREAD) if unread else (NEXT_ORDERS[logged],)
+    return NEXT_QUIET
 
 
 def _not_meant(result: OptionsResult) -> tuple[str, ...]:

@@ -249,6 +249,26 @@ def parquet_columns(path: Path) -> dict[str, Any]:
             table = f.read()
     except (OSError, arrow.ArrowException) as error:
         raise damaged(path, error, "parquet") from error
+    return _table_columns(table, path)
+
+
+def arrow_columns(path: Path) -> dict[str, Any]:
+    """The same of an Arrow file, as Hugging Face's `datasets` keeps them: a stream, or a file of its own."""
+    arrow = import_extra("pyarrow", extra="parquet")
+    ipc = import_extra("pyarrow.ipc", extra="parquet")
+    try:
+        with arrow.memory_map(str(path)) as f:
+            try:
+                table = ipc.open_stream(f).read_all()
+            except arrow.ArrowInvalid:
+                f.seek(0)
+                table = ipc.open_file(f).read_all()
+    except (OSError, arrow.ArrowException) as error:
+        raise damaged(path, error, "Arrow") from error
+    return _table_columns(table, path)
+
+
+def _table_columns(table: Any, path: Path) -> dict[str, Any]:
     check_header(list(table.column_names), path.name)
     columns = {
         name: column.to_pylist() if column.null_count else column.to_numpy()

@@ -20,7 +20,8 @@ def damaged(path: Path, error: Exception, kind: str) -> InputError:
     """What to say about a file that breaks off or is not of the kind it is read as."""
     if isinstance(error, UnicodeDecodeError):
         return not_text(file_name(path), error)
-    return InputError(f"{file_name(path)} is damaged or cut short, or not a {kind} file ({type(error).__name__}).")
+    kind = f"{'an' if kind[0] in 'AEIOU' else 'a'} {kind}"
+    return InputError(f"{file_name(path)} is damaged or cut short, or not {kind} file ({type(error).__name__}).")
 
 
 GZIP = ".gz"

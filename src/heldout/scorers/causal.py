@@ -37,6 +37,7 @@ from heldout.scorers.torch import keep_freed_memory
 from heldout.workers.switches import rounds_products
 
 EXTRA = "transformers"
+WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".h5", ".msgpack")
 # Tokens that cost as much as running a model once more for few of them. On a CPU 0, 48 and 150 made no difference; a
 # GPU takes about as long for a thousand tokens as for one.
 CALL = {"cpu": 48, "cuda": 1024}
@@ -116,6 +117,8 @@ class CausalChooser:
         device: str | None = None,
         template: str | None = None,
     ) -> None:
+        if isinstance(model, (str, os.PathLike)):
+            check_saved(Path(model))
         self._torch = import_extra("torch", extra=EXTRA)
         if batch_size is not None:
             check_count(batch_size, "batch_size")
@@ -430,14 +433,25 @@ class Letters:
     after: int  # the letter's token counted from the end, where some tokenizers close a text
 
 
+def check_saved(folder: Path) -> None:
+    """Refuse a folder that holds no model, before anything is imported to load it."""
+    if (folder / "adapter_config.json").is_file() and not (folder / "config.json").is_file():
+        raise InputError(f"{folder} holds an adapter alone; merge it into its model, and save that with its tokenizer.")
+    if not (folder / "config.json").is_file():
+        lacks = "it has no config.json"
+    elif not any(path.suffix in WEIGHTS for path in folder.iterdir()):
+        lacks = "it has no weights"
+    else:
+        return
+    raise InputError(
+        f"{folder} is not a folder with a model as `save_pretrained` writes it ({lacks}). Models are not downloaded: "
+        "save one first, with its tokenizer."
+    )
+
+
 def load(folder: Path) -> tuple[Any, Any]:
     """A model and its tokenizer from a folder, in the precision in which they were saved."""
     transformers = import_extra("transformers", extra=EXTRA)
-    if not (folder / "config.json").is_file():
-        raise InputError(
-            f"{folder} is not a folder with a model as `save_pretrained` writes it (it has no config.json). Models are "
-            "not downloaded: save one first, with its tokenizer."
-        )
     options = {"local_files_only": True, "trust_remote_code": False}
     with without_bars(transformers):
         try:

@@ -24,7 +24,7 @@ from heldout.scorers.answer_cache import AnswerCache
 from heldout.scorers.choices import UNPARSED, Choice, Shown, Tell
 from heldout.scorers.completions import PATHS, TEMPLATES, TOKENS, TOPS, Answer, Api, Settings, frame, milder
 from heldout.scorers.prompts import check_template, prompt
-from heldout.scorers.refusals import OF_ONE, REFUSED, Refusals
+from heldout.scorers.refusals import OF_ONE, REFUSED, UNREAD, Refusals
 from heldout.scorers.responses import CONNECT_TIMEOUT, AgainError, RefusedError, Responses
 from heldout.scorers.secrets import Secrets, plain_fields
 from heldout.scorers.waiting import Line, StoppedError, in_own_loop
@@ -499,8 +499,11 @@ class EndpointChooser:
             try:
                 for key, one in queue:
                     try:
-                        self._keep(key, await self._answer(client, line, one, settings))
+                        answer = await self._answer(client, line, one, settings)
+                        self._keep(key, answer)
                         refusals.answered()
+                        if not refusals.named and refusals.are_all_unread(answer.chosen(one.options, self._api)):
+                            raise self._mute(answer)
                     except RefusedError as refused:
                         if refused.status not in OF_ONE:
                             raise self._refusal(refused, one) from None
@@ -567,6 +570,15 @@ class EndpointChooser:
         start = one.question if len(one.question) <= 60 else one.question[:60] + "…"
         many = f", and {n_refused - 1:,} more: too many to count them as wrong answers" if n_refused else ""
         return InputError(f"{self.address} refuses the question {start!r} {refused}{many}.")
+
+    def _mute(self, answer: Answer) -> InputError:
+        start = " ".join(answer.text.split())
+        start = start if len(start) <= 80 else start[:80] + "…"
+        return InputError(
+            f"{self.name} named no option in any of {UNREAD} answers, the last of which is "
+            f"{start!r}; allow more tokens with `max_tokens=4096`, for example, or ask for the letter alone with "
+            "`template`."
+        )
 
     def _too_short(self) -> InputError:
         return InputError(

@@ -1,11 +1,14 @@
-"""Questions that an endpoint refuses though it takes others: a few are wrong answers, many are a fault."""
+"""Questions that an endpoint refuses though it takes others, or answers with no option: a few are wrong answers, many
+are a fault."""
 
 from __future__ import annotations
 
+from heldout.scorers.choices import UNPARSED
 from heldout.scorers.completions import Answer
 
 OF_ONE = frozenset({400, 403, 413, 422})  # what moderation, a limit of length and the like answer to one question
 SHARE, FEW, IN_A_ROW = 0.1, 10, 20
+UNREAD = 50  # answers, the first of a run, that name no option, after which no other is paid for
 REFUSED = Answer("", None, "refused", 0, 0)
 
 
@@ -28,6 +31,8 @@ class Refusals:
         self.keys: list[str] = []
         self._most = max(FEW, int(SHARE * n_questions))
         self._in_a_row = 0
+        self.named = False  # whether an answer named an option
+        self._unread = 0
 
     def too_many(self, key: str) -> bool:
         """One more; whether it is no longer the questions that are to blame."""
@@ -38,3 +43,9 @@ class Refusals:
     def answered(self) -> None:
         """Another question was taken."""
         self._in_a_row = 0
+
+    def are_all_unread(self, chosen: int) -> bool:
+        """One more answer; whether none of so many named an option that no other is likely to."""
+        self.named |= chosen != UNPARSED
+        self._unread += 1
+        return not self.named and self._unread >= UNREAD

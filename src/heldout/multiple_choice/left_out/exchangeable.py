@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from heldout.multiple_choice.items import Item
 from heldout.multiple_choice.left_out.customs import are_statements, is_customary, is_scale, may_be_on_a_scale
 from heldout.multiple_choice.left_out.quantities import are_dates, are_quantities, may_be_counted
-from heldout.multiple_choice.left_out.references import names_places, refers
+from heldout.multiple_choice.left_out.references import bear_letters, names_places, refers
 from heldout.multiple_choice.left_out.wording import some_nearly_same, without_shared, words_of
 from heldout.scorers.choices import LETTERS
 
@@ -31,18 +31,21 @@ def left_out(items: Sequence[Item]) -> tuple[str | None, ...]:
     ('numbers', None, 'duplicate_item', 'conventional', 'references')
     """
     met: set[str] = set()
-    found: list[str | None] = []
-    for item in items:
-        found.append(reason_of(item) or ("duplicate_item" if item.key in met else None))
-        met.add(item.key)
-    return tuple(found)
+    return tuple(left_out_for(item, met) for item in items)
+
+
+def left_out_for(item: Item, met: set[str]) -> str | None:
+    """Why an item is left out after those whose keys were met, to which its own is added; None where it stays."""
+    reason = reason_of(item) or ("duplicate_item" if item.key in met else None)
+    met.add(item.key)
+    return reason
 
 
 def reason_of(item: Item) -> str | None:
     """Why one item is left out, by what it says itself; None where it stays."""
     options = sorted(item.options)  # so that nothing can depend on the printed order
     letters = LETTERS[: len(options)]
-    if any(refers(option, letters) for option in options):
+    if any(refers(option, letters) for option in options) or bear_letters(options, letters):
         return "references"
     if names_places(item.question, letters):
         return "positions"

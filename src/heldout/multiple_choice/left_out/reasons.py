@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # By the question and the set of options alone, never by the printed order (`exchangeable.py`).
 OF_ITEMS = {
-    "references": 'an option refers to others, or to their letters ("all of the above", "both A and C")',
+    "references": 'an option refers to others, or to letters ("all of the above", "both A and C"), or all bear one',
     "positions": 'the question names an option by its place ("option B", "the second choice"), or lists them itself',
     "repeats": "two options are the same but for case, spaces and punctuation",
     "near_duplicates": "two options have the same words, or differ in one word of five or more",
@@ -24,5 +24,10 @@ OF_RUNS = {
     "several_answers": "more than one option is right",
     "scored_one_by_one": "each option was scored by itself, so that no order was shown",
 }
-BROKEN = {"broken": "the row is no proper item: a question, two options or an answer that names one of them is missing"}
+BROKEN = {
+    "broken": "the row is no proper item: a question, two options or an answer that names one of them is missing",
+    "broken_question": "the row has no question",
+    "broken_options": "the row has fewer than two options, an empty one, the same one twice, or more than letters",
+    "broken_answer": "the row has no answer, or one that names none of its options",
+}
 REASONS = {**OF_ITEMS, **OF_RUNS, **BROKEN}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 
 from heldout.multiple_choice.left_out.wording import word_set
@@ -49,7 +50,20 @@ _NEEDED = word_set("""
 above below foregoing aforementioned preceding here option choice alternative answer response other these those them
 """)
 _BEGINNINGS = ("all", "none", "both", "neither", "either", "each", "but")
+_BORNE = re.compile(r"[\[(]?([A-Z])[\]).:]\s*\S")
 _CALLED = ("option", "choice", "answer", "alternative")
+
+
+def bear_letters(options: Sequence[str], letters: str) -> bool:
+    """Whether options have letters of their own, which tell the printed order in every other one.
+
+    Examples
+    --------
+    >>> bear_letters(["(B) ash", "(A) oak"], "AB"), bear_letters(["B. subtilis", "E. coli"], "AB")
+    (True, False)
+    """
+    found = [_BORNE.match(option) for option in options]
+    return sorted(match[1] for match in found if match) == list(letters)
 
 
 def refers(option: str, letters: str) -> bool:

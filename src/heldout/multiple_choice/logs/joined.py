@@ -86,6 +86,8 @@ def join(
     if not one_by_one:
         _check_missing(joined, missing, source)
         _check_orders(joined, found, logs, runs_of, source)
+    for name, reason in ({} if items is None else items.broken).items():
+        joined.left_out[reason].append(name)
     return joined
 
 
