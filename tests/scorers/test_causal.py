@@ -302,6 +302,8 @@ def test_refused(tmp_path):
     assert "`tokenizer` is missing" in refusal(model)
     assert "has no config.json" in refusal(tmp_path)
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama"}))
+    assert "it has no weights" in refusal(tmp_path)
+    (tmp_path / "model.safetensors").write_bytes(b"")
     assert "does not load as a causal language model" in refusal(tmp_path)
     assert "`batch_size`" in refusal(model, tokenizer, batch_size=0)
     assert "no such device" in refusal(model, tokenizer, device="cuda:9")
