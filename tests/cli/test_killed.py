@@ -182,7 +182,7 @@ def test_workers_end_with_a_killed_parent(launch, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", COMMANDS)
 def test_killed_twenty_times(name, launch, tmp_path, rng):
-    moments = [rng.uniform(0.05, 0.95, 5).tolist() for _ in range(20)]  # some end before they are killed
+    moments = [rng.uniform(0.05, 0.95, 5).tolist() for _ in range(100)]  # some end before they are killed
     assert check_killed(launch, tmp_path, name, moments, pause=0.02, enough=20) >= 20
 
 
