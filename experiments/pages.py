@@ -31,3 +31,12 @@ def fill(page: Path, made: Mapping[str, str]) -> None:
 def save(figure: Any, path: Path) -> None:
     """As PNG, without the version that drew it: the same numbers make the same file."""
     figure.savefig(path, format="png", dpi=90, metadata={"Software": None})
+
+
+def rounded(value: Any) -> Any:
+    """Ten digits of every number: the last ones differ from machine to machine."""
+    if isinstance(value, float):
+        return float(f"{value:.10g}")
+    if isinstance(value, dict):
+        return {k: rounded(v) for k, v in value.items()}
+    return [rounded(v) for v in value] if isinstance(value, list | tuple) else value

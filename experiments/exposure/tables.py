@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
+from experiments import pages
 from experiments.exposure.levels import LEVELS, TESTS
 from experiments.exposure.worlds import OUT_OF_REACH
 
@@ -46,10 +46,7 @@ def effects() -> str:
 
 def filled(text: str) -> str:
     """README.md with both tables as they are now."""
-    for name, table in (("levels", levels()), ("effects", effects())):
-        begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
-        text = re.sub(f"{begin}.*?{end}", lambda _, t=f"{begin}\n\n{table}\n\n{end}": t, text, flags=re.DOTALL)
-    return text
+    return pages.filled(text, {"levels": levels(), "effects": effects()})
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.livecodebench.lineages import lineage
+from experiments.pages import rounded
 from heldout import ExposureResult, Predictions, exposure
 
 HERE = Path(__file__).resolve().parent
@@ -78,7 +79,8 @@ def main() -> None:
     results = HERE / "results"
     results.mkdir(exist_ok=True)
     for name, result in (("alone", alone), ("lineages", together)):
-        (results / f"{name}.json").write_text(json.dumps(result.to_dict(), indent=1) + "\n")
+        told = {key: value for key, value in result.to_dict().items() if key not in ("created", "version")}
+        (results / f"{name}.json").write_text(json.dumps(rounded(told), indent=1) + "\n")
     text = "\n".join(lines(alone, together, drops(table, cutoffs)))
     (results / "tables.md").write_text(text + "\n")
     print(text)

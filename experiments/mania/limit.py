@@ -11,7 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.mania.pools import DELTA, RESULTS, SHARED, imagenet, rounded
+from experiments.mania.pools import DELTA, RESULTS, SHARED, imagenet
+from experiments.pages import rounded
 from heldout import SimilarityResult, budget
 from heldout.reuse.pool import PoolBound
 from heldout.statistics.binomial import upper_tail

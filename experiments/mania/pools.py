@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.pages import rounded
 from heldout import Predictions, SimilarityResult, budget, load_predictions, similarity, testable_models
 from heldout.files import write_text
 from heldout.reuse.cover import cover_curve
@@ -46,6 +47,12 @@ class Pool:
     files: tuple[str, ...] = ()  # of SHARED_DATA
     epsilon: float | None = None  # error bar of further models; None: only how alike the models are
     covered: bool = True  # whether figure 3 is drawn
+    stored: str = ""  # files of results/ without which there is no such pool
+
+    def there(self, data: Path) -> bool:
+        return all((data / file).exists() for file in self.files) and (
+            not self.stored or any(RESULTS.glob(self.stored))
+        )
 
 
 def imagenet(data: Path, part: str = "val", *, fisher: bool = False) -> Predictions:
@@ -88,6 +95,18 @@ def networks(folder: Path, wanted: Callable[[str], bool]) -> Predictions:
     return Predictions.from_correct(np.array(list(kept.values())), names=list(kept))
 
 
+def checkpoints(folder: Path, least: float = 0.5) -> Predictions:
+    """Those of search.py with at least this accuracy, by `model<seed>/<number>`; each network once."""
+    found: dict[str, np.ndarray] = {}
+    for path in sorted(folder.glob("search-*.npz")):
+        with np.load(path) as f:
+            for key in sorted(k for k in f.files if k.endswith("/distances")):
+                for i, row in enumerate(f[key]):
+                    if (row == 0).mean() >= least:
+                        found.setdefault(f"{key.removesuffix('/distances')}/{i}", row == 0)
+    return Predictions.from_correct(np.array(list(found.values())), names=list(found))
+
+
 POOLS = {
     "ImageNet": Pool(imagenet, ("imagenet_predictions.npz",), 0.01),
     "ImageNet, with Fisher vectors": Pool(
@@ -97,6 +116,7 @@ POOLS = {
     "CIFAR-10": Pool(cifar10, ("cifar10_predictions.npz",), 0.01),
     "CIFAR-10.1 v4": Pool(lambda data: cifar10(data, "_v4"), ("cifar10_predictions.npz",), covered=False),
     "CIFAR-10.1 v6": Pool(lambda data: cifar10(data, "_v6"), ("cifar10_predictions.npz",), covered=False),
+    "CIFAR-10, random search": Pool(lambda _: checkpoints(RESULTS), stored="search-*.npz"),
     "CIFAR-10, our networks": Pool(lambda _: networks(STUDY / "results", lambda key: "-leak0/" in key)),
     "CIFAR-10, one recipe": Pool(lambda _: networks(STUDY / "results", lambda key: "vgg-shift-e104-leak0/" in key)),
     "MMLU-Pro": Pool(mmlu_pro, ("mmlu_pro_predictions.npz",), 0.02),
@@ -209,15 +229,6 @@ def recorded(data: Path) -> dict[str, Any]:
 # --- all of it ---------------------------------------------------------------------------------------
 
 
-def rounded(value: Any) -> Any:
-    """Ten digits of every number: the last ones differ from machine to machine."""
-    if isinstance(value, float):
-        return float(f"{value:.10g}")
-    if isinstance(value, dict):
-        return {k: rounded(v) for k, v in value.items()}
-    return [rounded(v) for v in value] if isinstance(value, list | tuple) else value
-
-
 def save(path: Path, found: dict[str, Any]) -> None:
     """A line a pool."""
     lines = [f"{json.dumps(k)}: {json.dumps(rounded(v))}" for k, v in found.items()]
@@ -235,8 +246,7 @@ def main(argv: list[str] | None = None) -> None:
     if (args.data / "imagenet_accuracies.npz").exists():
         found["timm"] = recorded(args.data)
     for name, pool in POOLS.items():
-        there = all((args.data / file).exists() for file in pool.files)
-        if there and name in args.only:
+        if pool.there(args.data) and name in args.only:
             found[name] = measure(pool.read(args.data), pool)
             print(name, found[name]["models"], found[name]["similarity"], flush=True)
     both = known | found

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
+from experiments import pages
 from experiments.options.levels import ALPHAS, TESTS
 from experiments.options.power import TESTS as POWER_TESTS
 from experiments.options.worlds import WRONG_WAYS
@@ -86,10 +86,7 @@ def filled(text: str) -> str:
         "views": views(),
         "rounds": rounds(),
     }
-    for name, table in made.items():
-        begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
-        text = re.sub(f"{begin}.*?{end}", lambda _, t=f"{begin}\n\n{table}\n\n{end}": t, text, flags=re.DOTALL)
-    return text
+    return pages.filled(text, made)
 
 
 def main() -> None:
