@@ -41,13 +41,13 @@ class Step:
 # The long ones first: two run at a time.
 STEPS = (
     Step("leaks", ("experiments/leaks/tables.py",), "tables", quick=False),
-    Step("mania", ("-m", "experiments.mania.pools"), "similarities, covers and bounds of real pools",
+    Step("mania", ("-m", "experiments.mania.pools"), "similarities, covers and bounds of real pools (results/pools.json)",
          shared=("imagenet_predictions.npz", "imagenet_accuracies.npz", "cifar10_predictions.npz",
                  "mmlu_pro_predictions.npz", "open_llm_items.npz"), quick=False),
     Step("werpachowski/cifar10", ("experiments/werpachowski/cifar10/tables.py",), "tables",
          after=("experiments/leaks/tables.py",), quick=False),
     Step("werpachowski/cifar10", ("experiments/werpachowski/cifar10/figures.py",), "figures 9 to 12", quick=False),
-    Step("livecodebench", ("experiments/livecodebench/run.py",), "exposure, and its tables",
+    Step("livecodebench", ("experiments/livecodebench/run.py",), "results and tables",
          shared=("livecodebench_apr2024.npz",), quick=False),
     Step("pavlitskaya", ("experiments/pavlitskaya/tables.py",), "tables III, V, VII to IX", quick=False),
     Step("pavlitskaya", ("experiments/pavlitskaya/cuts.py",), "settings of every training"),
