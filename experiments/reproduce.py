@@ -41,7 +41,7 @@ class Step:
 # The long ones first: two run at a time.
 STEPS = (
     Step("leaks", ("experiments/leaks/tables.py",), "tables", quick=False),
-    Step("mania", ("-m", "experiments.mania.pools"), "similarities, covers and bounds of real pools (results/pools.json)",
+    Step("mania", ("-m", "experiments.mania.pools"), "similarities, covers and bounds of real pools",
          shared=("imagenet_predictions.npz", "imagenet_accuracies.npz", "cifar10_predictions.npz",
                  "mmlu_pro_predictions.npz", "open_llm_items.npz"), quick=False),
     Step("werpachowski/cifar10", ("experiments/werpachowski/cifar10/tables.py",), "tables",
