@@ -12,6 +12,7 @@ different networks go together: a share of ten networks is not one of ten indepe
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import re
 import sys
@@ -289,7 +290,7 @@ def must_hold(networks: Networks, folder: Path, audits: Path) -> str:
         averages = [np.mean(T[i : i + size], axis=0) for i in range(0, len(T) - size + 1, size)]
         means.append(float(np.mean([p_of(a, "bernstein") for a in averages])))
     told = ", ".join(f"{p:.3f}" for p in means)
-    falls = all(b <= a for a, b in zip(means, means[1:], strict=False))
+    falls = all(b <= a for a, b in itertools.pairwise(means))
     rows.append([f"mean p on the test set falls with N ({', '.join(map(str, sizes))})", told, falls])
     if share := detected(networks, audits):
         rows.append(["test pictures in training are found from some share on (all networks, 0.05)", *share])
