@@ -31,7 +31,6 @@ class Step:
     what: str
     shared: tuple[str, ...] = ()  # files of ../shared/data without which it is left out
     after: tuple[str, ...] = ()  # scripts whose files it reads, where they run too
-    quick: bool = True  # a few seconds
 
     @property
     def name(self) -> str:
@@ -40,16 +39,16 @@ class Step:
 
 # The long ones first: two run at a time.
 STEPS = (
-    Step("leaks", ("experiments/leaks/tables.py",), "tables", quick=False),
+    Step("leaks", ("experiments/leaks/tables.py",), "tables"),
     Step("mania", ("-m", "experiments.mania.pools"), "similarities, covers and bounds of real pools",
          shared=("imagenet_predictions.npz", "imagenet_accuracies.npz", "cifar10_predictions.npz",
-                 "mmlu_pro_predictions.npz", "open_llm_items.npz"), quick=False),
+                 "mmlu_pro_predictions.npz", "open_llm_items.npz")),
     Step("werpachowski/cifar10", ("experiments/werpachowski/cifar10/tables.py",), "tables",
-         after=("experiments/leaks/tables.py",), quick=False),
-    Step("werpachowski/cifar10", ("experiments/werpachowski/cifar10/figures.py",), "figures 9 to 12", quick=False),
+         after=("experiments/leaks/tables.py",)),
+    Step("werpachowski/cifar10", ("experiments/werpachowski/cifar10/figures.py",), "figures 9 to 12"),
     Step("livecodebench", ("experiments/livecodebench/run.py",), "results and tables",
-         shared=("livecodebench_apr2024.npz",), quick=False),
-    Step("pavlitskaya", ("experiments/pavlitskaya/tables.py",), "tables III, V, VII to IX", quick=False),
+         shared=("livecodebench_apr2024.npz",)),
+    Step("pavlitskaya", ("experiments/pavlitskaya/tables.py",), "tables III, V, VII to IX"),
     Step("pavlitskaya", ("experiments/pavlitskaya/cuts.py",), "settings of every training"),
     Step("werpachowski", ("experiments/werpachowski/redraw.py",), "figures 5 and 6, table of settings"),
     Step("werpachowski/imagenet", ("experiments/werpachowski/imagenet/tables.py",), "tables"),
@@ -59,6 +58,7 @@ STEPS = (
     Step("feldman", ("-m", "experiments.feldman.tables"), "tables"),
     Step("cifar10", ("-m", "experiments.cifar10.tables"), "table"),
     Step("demo", ("-m", "experiments.demo.tables"), "tables"),
+    Step("options", ("-m", "experiments.options.power", "--figure"), "figure of the power"),
     Step("options", ("-m", "experiments.options.tables"), "tables"),
     Step("exposure", ("-m", "experiments.exposure.tables"), "tables"),
 )  # fmt: skip
@@ -117,11 +117,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     studies = list(dict.fromkeys(step.study for step in STEPS))
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=studies, metavar="STUDY", help=", ".join(studies))
-    parser.add_argument("--quick", action="store_true", help="only scripts that take a few seconds")
     parser.add_argument("--jobs", type=int, default=2, help="scripts at a time (default: 2)")
     parser.add_argument("--list", action="store_true", help="say what would be run")
     args = parser.parse_args(argv)
-    steps = [s for s in STEPS if s.study in (args.only or studies) and (s.quick or not args.quick)]
+    steps = [step for step in STEPS if step.study in (args.only or studies)]
     if args.list:
         print("\n".join(f"{step.name}: {step.study}, {step.what}" for step in steps))
         return 0
