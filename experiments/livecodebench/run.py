@@ -56,6 +56,17 @@ def lines(alone: ExposureResult, together: ExposureResult, naive: dict[str, floa
         ("negative control, p", lambda r: f"{r.control.p_value:.2g} (z = {r.control.z:.1f})"),
     ):
         out.append(f"| {name} | {show(alone)} | {show(together)} |")
+    out += ["", "| problems | exposed cells | successes | expected | z |", "|---|---|---|---|---|"]
+    for row in alone.to_dict()["strata"]:
+        if row["spread"]:
+            z = (row["observed"] - row["expected"]) / row["spread"]
+            cells = (
+                f"{row['exposed']}",
+                f"{row['observed']}",
+                f"{row['expected']:.1f} ± {row['spread']:.1f}",
+                f"{z:+.1f}",
+            )
+            out.append(f"| {row['name']} | {' | '.join(cells)} |")
     out += ["", "| model | z, all as references | z, clean references | p | Holm | fits best | naive drop |"]
     out += ["|---|---|---|---|---|---|---|"]
     exposed = sorted((m for m in alone.models if m.exposed), key=lambda m: -m.z_all)
