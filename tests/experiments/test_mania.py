@@ -95,7 +95,7 @@ def test_search_is_kept_read_and_gone_on_from(tmp_path):
     from experiments.mania import search
 
     settings = [search.drawn(seed) for seed in range(200)]
-    small = [i for i, s in enumerate(settings) if s["channels"] == 8 and s["blocks"] == 1 and s["batch"] == 32]
+    small = [i for i, s in enumerate(settings) if s["channels"] == 8 and s["blocks"] == 1 and s["batch"] == 64]
     some = [next(i for i in small if settings[i]["dual_cutout"]), next(i for i in small if settings[i]["mixup"])]
     x, y = easy_pictures(np.random.default_rng(0), 420)
     path = tmp_path / "search-a.npz"
@@ -122,7 +122,7 @@ def test_search_learns_and_repeats():
 
     def tame(s):
         """Holes of 8 pixels and more would leave nothing of such pictures."""
-        small = s["blocks"] == 1 and s["channels"] <= 16 and s["batch"] == 32
+        small = s["blocks"] == 1 and s["channels"] <= 16 and s["batch"] == 64
         whole = not (s["cutout"] or s["dual_cutout"] or s["erasing"] or s["crops"])
         return small and whole and s["optimiser"] != "adam" and s["rate"] < 0.2 and s["decay"] < 1e-3
 
@@ -131,8 +131,8 @@ def test_search_learns_and_repeats():
     device = torch.device("cpu")
     shown, tested = search.normalised(x[:320], device), search.normalised(x[320:], device)
     targets = torch.as_tensor(y[:320].astype(np.int64))
-    _, first = search.train(plain, shown, targets, tested, 3)
-    _, again = search.train(plain, shown, targets, tested, 3)
+    _, first = search.train(plain, shown, targets, tested, 8)
+    _, again = search.train(plain, shown, targets, tested, 8)
     assert (first == again).all()
     assert (first[-1] == y[320:]).mean() > 0.8
 
