@@ -24,8 +24,10 @@ def filled(text: str, made: Mapping[str, str]) -> str:
 
 
 def fill(page: Path, made: Mapping[str, str]) -> None:
-    """Write these parts into a page."""
-    page.write_text(filled(page.read_text(), made))
+    """Write these parts into a page, unless they are there: nobody shall read half of a page that does not change."""
+    before = page.read_text()
+    if (after := filled(before, made)) != before:
+        page.write_text(after)
 
 
 def save(figure: Any, path: Path) -> None:

@@ -9,6 +9,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from scipy.stats import binom
+
 from experiments.pages import fill, table
 
 HERE = Path(__file__).resolve().parent
@@ -46,8 +48,9 @@ def seeds() -> str:
         "betting, test set alone": sum(row["betting"] <= LEVEL for row in found),
         "Bernstein, test set alone": sum(row["bernstein"] <= LEVEL for row in found),
     }
-    rows = [[name, f"{k} of {len(found)}", f"{LEVEL * len(found):.1f}"] for name, k in alarms.items()]
-    return table([f"honest models accused at {LEVEL:g}", "number", "expected at most"], rows)
+    n = len(found)
+    rows = [[name, f"{k} of {n}", f"{LEVEL * n:.1f}", f"{binom.sf(k - 1, n, LEVEL):.2f}"] for name, k in alarms.items()]
+    return table([f"honest models accused at {LEVEL:g}", "number", "expected at most", "chance of as many"], rows)
 
 
 if __name__ == "__main__":

@@ -44,13 +44,13 @@ def effects() -> str:
     return "\n".join(out)
 
 
-def filled(text: str) -> str:
-    """README.md with both tables as they are now."""
-    return pages.filled(text, {"levels": levels(), "effects": effects()})
+def parts() -> dict[str, str]:
+    """Both tables of README.md, by name."""
+    return {"levels": levels(), "effects": effects()}
 
 
 def main() -> None:
-    README.write_text(filled(README.read_text()))
+    pages.fill(README, parts())
 
 
 if __name__ == "__main__":

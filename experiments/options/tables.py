@@ -77,20 +77,19 @@ def rounds() -> str:
     return "\n".join(out)
 
 
-def filled(text: str) -> str:
-    """README.md with all tables as they are now."""
-    made = {
+def parts() -> dict[str, str]:
+    """All tables of README.md, by name."""
+    return {
         "levels": levels(valid=True),
         "wrong ways": levels(valid=False),
         "power": power(),
         "views": views(),
         "rounds": rounds(),
     }
-    return pages.filled(text, made)
 
 
 def main() -> None:
-    README.write_text(filled(README.read_text()))
+    pages.fill(README, parts())
 
 
 if __name__ == "__main__":
