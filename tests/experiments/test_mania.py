@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
@@ -61,6 +62,17 @@ def test_kept_numbers_are_those_of_the_predictions(name):
     keys = ("similarity", "independent", "right_for_all", "wrong_for_all")
     np.testing.assert_allclose([kept[key] for key in keys], brute(correct), atol=1e-9)
     assert [kept["models"], kept["examples"]] == list(correct.shape)
+
+
+@needs_shared
+def test_error_bar_of_results_on_record_is_the_smallest():
+    n, m = 50_000, round(50_000 * KEPT["timm"]["error_bar"])
+    with np.load(pools.SHARED / "imagenet_accuracies.npz") as f:
+        p = 1 - f["timm_top1"][:, 0].astype(np.float64) / 100
+    wrong = np.round(n * p)
+    off = [(binom.sf(wrong + k, n, p) + binom.cdf(wrong - k - 1, n, p)).sum() for k in (m - 1, m)]
+    assert off[0] > 0.05 >= off[1]
+    assert len(p) == KEPT["timm"]["results"]
 
 
 def test_tables_show_the_results():
