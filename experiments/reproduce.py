@@ -136,7 +136,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if files is None:
         print("Whether files differ from the commit cannot be told: this is no git repository, or git is not there.")
     elif files:
-        print(f"{len(files)} files differ from the commit: {', '.join(files)}. Commit them if that is what you wanted.")
+        print(f"Other than in the commit: {', '.join(files)}. Commit them if that is what you wanted.")
     else:
         print("No file differs from the commit.")
     return 1 if failed or files else 0

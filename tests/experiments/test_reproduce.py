@@ -113,7 +113,7 @@ def test_a_changed_file_is_told(monkeypatch, tmp_path, capsys):
     assert "No file differs from the commit." in capsys.readouterr().out
     script.write_text("open('experiments/kept.md', 'w').write('2\\n')")
     assert reproduce.main([]) == 1
-    assert "1 files differ from the commit: experiments/kept.md." in capsys.readouterr().out
+    assert "Other than in the commit: experiments/kept.md." in capsys.readouterr().out
 
 
 def test_a_page_without_a_place_is_refused():
