@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-all lint package format bench clean
+.PHONY: demo test test-all lint package format bench reproduce clean
 
 demo: $(VENV)/.installed-demo  ## audit two embedded models, one of which saw the test set
 	$(BIN)/heldout demo
@@ -47,6 +47,10 @@ bench: $(VENV)/.installed-bench  ## ratios against the bare model and against pe
 	$(BIN)/python benchmarks/bench_options.py
 	$(BIN)/python benchmarks/bench_stress.py
 	$(BIN)/python benchmarks/bench_memorization.py
+
+# From kept raw results; what needs ../shared/data is left out, and said, where that is not there.
+reproduce: $(VENV)/.installed-dev  ## every figure and table that needs no GPU, into the same files; says which changed
+	$(BIN)/python experiments/reproduce.py
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 
+from experiments import pages
 from experiments.exposure.levels import LEVELS, TESTS
 from experiments.exposure.worlds import OUT_OF_REACH
 
@@ -44,16 +44,13 @@ def effects() -> str:
     return "\n".join(out)
 
 
-def filled(text: str) -> str:
-    """README.md with both tables as they are now."""
-    for name, table in (("levels", levels()), ("effects", effects())):
-        begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
-        text = re.sub(f"{begin}.*?{end}", lambda _, t=f"{begin}\n\n{table}\n\n{end}": t, text, flags=re.DOTALL)
-    return text
+def parts() -> dict[str, str]:
+    """Both tables of README.md, by name."""
+    return {"levels": levels(), "effects": effects()}
 
 
 def main() -> None:
-    README.write_text(filled(README.read_text()))
+    pages.fill(README, parts())
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Figure 1 and the supplement's prior-free figures, simulated, with forecasts; and the ImageNet attack on real ranks.
 
-python experiments/feldman/reproduce.py SHARED_DATA [--only prior-free imagenet figures]
+python experiments/feldman/reproduce.py [SHARED_DATA] [--only prior-free imagenet figures]
 
 Writes results/prior_free.json, results/imagenet.json, and the figures from what is there.
 """
@@ -17,10 +17,12 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from experiments.feldman import imagenet
+from experiments.pages import save
 from heldout import StressRun, stress
 from heldout.attack.ranks import prior_from_ranks
 
 RESULTS = Path(__file__).parent / "results"
+SHARED = Path(__file__).resolve().parents[3] / "shared" / "data"
 PUBLISHED = {"all points, all labels": 0.42, "10,000 points, all labels": 1.44, "10,000 points, R = 2": 3.0}
 QUERIES = 5200
 
@@ -104,7 +106,7 @@ def figures() -> None:
         )
         axis.grid(alpha=0.3)
         axis.legend(fontsize=8)
-    figure.savefig(RESULTS / "prior_free.png", dpi=90)
+    save(figure, RESULTS / "prior_free.png")
 
     rows = json.loads((RESULTS / "imagenet.json").read_text())["rows"]
     figure = Figure(figsize=(11, 4.2), layout="constrained")
@@ -117,7 +119,7 @@ def figures() -> None:
         axis.set(title=f"figure 1, {aim}", xlabel="answers", ylabel="accuracy, %")
         axis.grid(alpha=0.3)
         axis.legend(fontsize=8)
-    figure.savefig(RESULTS / "figure1.png", dpi=90)
+    save(figure, RESULTS / "figure1.png")
 
     rows = json.loads((RESULTS / "reconstruction.json").read_text())["rows"]
     figure = Figure(figsize=(6, 4.2), layout="constrained")
@@ -133,12 +135,12 @@ def figures() -> None:
     axis.title.set_fontsize(9)
     axis.grid(alpha=0.3)
     axis.legend(fontsize=8)
-    figure.savefig(RESULTS / "reconstruction.png", dpi=90)
+    save(figure, RESULTS / "reconstruction.png")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path)
+    parser.add_argument("data", type=Path, nargs="?", default=SHARED)
     parser.add_argument("--trials", type=int, default=10)
     parser.add_argument("--only", nargs="+", default=["prior-free", "imagenet", "figures"])
     args = parser.parse_args()

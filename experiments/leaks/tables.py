@@ -1,9 +1,10 @@
 """Reads the networks of two stores, audits each as heldout does, and writes results/tables.json and results/tables.md.
 
-    PYTHONPATH=src python experiments/leaks/tables.py
+    PYTHONPATH=src:. python experiments/leaks/tables.py
 
 tables.json has the p-values of every network; one that is there already, with the references that are drawn for it now,
-is not audited again. No torch is needed. All of it takes 20 minutes on one core, a minute if nothing is new.
+is not audited again. The tables of README.md are filled, too. No torch is needed. All of it takes 20 minutes on one
+core, half a minute if nothing is new.
 """
 
 from __future__ import annotations
@@ -28,8 +29,10 @@ from heldout.statistics.seen import Q, seen_examples
 
 HERE = Path(__file__).resolve().parent
 STUDY = HERE.parent / "werpachowski" / "cifar10"
-sys.path.insert(0, str(STUDY))
+sys.path[:0] = [str(STUDY), str(HERE.parents[1])]
 import store  # noqa: E402
+
+from experiments.pages import filled  # noqa: E402
 
 STORES = (STUDY / "results", HERE / "results")  # PULL, SHARE and the bins were chosen on the first
 RESULTS = HERE / "results"
@@ -57,6 +60,14 @@ LOOKS = (
 )
 VERDICT = "margin less 3 references, with tail"  # heldout's, where references are given
 PARTS = ("test", "control")
+SHOWN = {  # in README.md
+    "vgg-fixed-e23": "no shifts",
+    "vgg-shift-e52": "crops",
+    "vgg-pad4-e80": "usual shifts",
+    "vgg-shift-e104": "crops, twice as long",
+}
+BRIEFLY = ("T", "error", "margin", "margin less 3 references", VERDICT, "margin less 1 reference, with tail",
+           "margin less 3 of another architecture, with tail")  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -424,6 +435,42 @@ def main_rows(networks: Networks, found: dict[str, Any]) -> str:
     return table([*head, "one-sided, without the first network"], rows)
 
 
+# --- README.md ---------------------------------------------------------------------------------------
+
+
+def trained(networks: Networks) -> str:
+    rows = []
+    for family, name in SHOWN.items():
+        leaks = [len(networks.of(family, leak)) for leak in sorted({n.leak for n in networks.of(family)} - {0})]
+        honest, audited = len(networks.of(family, 0)), len([n for n in networks.audited(family) if not n.leak])
+        some = f" ({audited} audited, {POOL} can be references)" if audited < honest else ""
+        number = f"{min(leaks)}" if min(leaks) == max(leaks) else f"{min(leaks)} to {max(leaks)}"
+        rows.append([f"`{family}`", name, f"{honest}{some}", number, when(networks, family)])
+    return table(["family", "training", "honest", "of each leak", "constants of the tail statistic"], rows)
+
+
+def what_is_found(networks: Networks, found: dict[str, Any]) -> str:
+    rows = []
+    audited = {family: leaks_of(networks, family, found) for family in SHOWN}
+    for leak in (1000, 300, 100, 0):
+        for i, look in enumerate(BRIEFLY if leak >= 300 else (VERDICT,)):
+            cells = []
+            for of in audited.values():
+                both = [f"{share(of[leak], look, level):.2f}" for level in LEVELS]
+                cells.append(f"{' / '.join(both)} of {len(of[leak])}")
+            if look == VERDICT:
+                cells = [f"**{cell}**" for cell in cells]
+            name = f"**{look}** (heldout's verdict)" if look == VERDICT else look
+            n = len(networks.labels["classes_test"])
+            rows.append([f"{leak:,} ({100 * leak / n:g} %)" if not i else "", name, *cells])
+    return table(["leaked", "by", *SHOWN.values()], rows)
+
+
+def fill_page(networks: Networks, found: dict[str, Any]) -> None:
+    made = {"networks": trained(networks), "what is found": what_is_found(networks, found)}
+    write_text(HERE / "README.md", filled((HERE / "README.md").read_text(), made))
+
+
 def report(networks: Networks, found: dict[str, Any]) -> str:
     n, n_resamples = len(networks.labels["classes_test"]), next(iter(found.values()))["n_resamples"]
     text = [
@@ -480,6 +527,8 @@ def main(argv: list[str] | None = None) -> None:
     found = audit_all(networks, args.results / "tables.json", args.resamples, args.jobs)
     text = report(networks, found)
     write_text(args.results / "tables.md", text)
+    if args.results == RESULTS:
+        fill_page(networks, found)
     print(text)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from experiments.livecodebench.lineages import lineage
+from experiments.pages import rounded
 from heldout import ExposureResult, Predictions, exposure
 
 HERE = Path(__file__).resolve().parent
@@ -55,6 +56,17 @@ def lines(alone: ExposureResult, together: ExposureResult, naive: dict[str, floa
         ("negative control, p", lambda r: f"{r.control.p_value:.2g} (z = {r.control.z:.1f})"),
     ):
         out.append(f"| {name} | {show(alone)} | {show(together)} |")
+    out += ["", "| problems | exposed cells | successes | expected | z |", "|---|---|---|---|---|"]
+    for row in alone.to_dict()["strata"]:
+        if row["spread"]:
+            z = (row["observed"] - row["expected"]) / row["spread"]
+            cells = (
+                f"{row['exposed']}",
+                f"{row['observed']}",
+                f"{row['expected']:.1f} ± {row['spread']:.1f}",
+                f"{z:+.1f}",
+            )
+            out.append(f"| {row['name']} | {' | '.join(cells)} |")
     out += ["", "| model | z, all as references | z, clean references | p | Holm | fits best | naive drop |"]
     out += ["|---|---|---|---|---|---|---|"]
     exposed = sorted((m for m in alone.models if m.exposed), key=lambda m: -m.z_all)
@@ -78,7 +90,8 @@ def main() -> None:
     results = HERE / "results"
     results.mkdir(exist_ok=True)
     for name, result in (("alone", alone), ("lineages", together)):
-        (results / f"{name}.json").write_text(json.dumps(result.to_dict(), indent=1) + "\n")
+        told = {key: value for key, value in result.to_dict().items() if key not in ("created", "version")}
+        (results / f"{name}.json").write_text(json.dumps(rounded(told), indent=1) + "\n")
     text = "\n".join(lines(alone, together, drops(table, cutoffs)))
     (results / "tables.md").write_text(text + "\n")
     print(text)

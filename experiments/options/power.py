@@ -64,7 +64,7 @@ def figure() -> None:
     ax.grid(alpha=0.3)
     ax.legend(frameon=False)
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": "options"}):
-        page.savefig(RESULTS / "power.svg", metadata={"Date": None})
+        page.savefig(RESULTS / "power.svg", metadata={"Date": None, "Creator": None})
 
 
 def main() -> None:

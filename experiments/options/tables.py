@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
+from experiments import pages
 from experiments.options.levels import ALPHAS, TESTS
 from experiments.options.power import TESTS as POWER_TESTS
 from experiments.options.worlds import WRONG_WAYS
@@ -77,23 +77,19 @@ def rounds() -> str:
     return "\n".join(out)
 
 
-def filled(text: str) -> str:
-    """README.md with all tables as they are now."""
-    made = {
+def parts() -> dict[str, str]:
+    """All tables of README.md, by name."""
+    return {
         "levels": levels(valid=True),
         "wrong ways": levels(valid=False),
         "power": power(),
         "views": views(),
         "rounds": rounds(),
     }
-    for name, table in made.items():
-        begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
-        text = re.sub(f"{begin}.*?{end}", lambda _, t=f"{begin}\n\n{table}\n\n{end}": t, text, flags=re.DOTALL)
-    return text
 
 
 def main() -> None:
-    README.write_text(filled(README.read_text()))
+    pages.fill(README, parts())
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """Our tables III, V, VII, VIII and IX beside the published ones, what the factors do, and how the orders agree.
 
-python experiments/pavlitskaya/tables.py [--report DIR]
+PYTHONPATH=src:. python experiments/pavlitskaya/tables.py [--report DIR]
 
-Reads results/*.npz and writes results/tables.md; with --report also heldout's own page on the pool.
+Reads results/*.npz, writes results/tables.md and the first table of README.md; with --report also heldout's own page on
+the pool.
 """
 
 from __future__ import annotations
@@ -10,12 +11,14 @@ from __future__ import annotations
 import argparse
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from published import ACCURACY, FACTORS, METRICS, VALUES
 from scipy.stats import spearmanr
 
+from experiments.pages import fill
 from heldout import Curve, MemorizationResult
 from heldout.memorization.perturb import CORRUPTIONS
 
@@ -200,6 +203,55 @@ def effects(values: dict[str, float]) -> dict[str, tuple[float, float]]:
     return found
 
 
+def largest(values_of: Callable[[str, int], dict[str, float]]) -> list[str]:
+    """The factor with the largest share of the variance, for every metric of both families that is known."""
+    found = [effects(values_of(family, j)) for family in FAMILIES for j in range(len(METRICS))]
+    return [max(f, key=lambda name: f[name][1]) for f in found if not any(math.isnan(s) for _, s in f.values())]
+
+
+def in_order(values: list[float], metric: tuple[str, str]) -> int:
+    """Of the 16 pairs of one of C1 to C4 and one of C5 to C8, how many the metric puts in that order."""
+    sign = -1 if metric == ("pmv", "k_S") else 1
+    return sum(sign * values[a] < sign * values[b] for a in range(4) for b in range(4, 8))
+
+
+def in_short(result: MemorizationResult) -> str:
+    """What README.md tells of, ours beside the published."""
+
+    def ours(family: str, j: int) -> dict[str, float]:
+        return {k: value(result, f"{family}-{k}", METRICS[j]) for k in VALUES[family]}
+
+    def theirs(family: str, j: int) -> dict[str, float]:
+        return {k: v[j] for k, v in VALUES[family].items()}
+
+    def spread(values: dict[str, float], *, regularised: bool) -> str:
+        some = [v for k, v in values.items() if (int(k[1]) % 2 == 1) == regularised]
+        return f"{min(some):.2f} to {max(some):.2f}"
+
+    rows = []
+    for regularised, what in ((False, "without regularisation"), (True, "regularised")):
+        both = [spread(of("resnet", 0), regularised=regularised) for of in (ours, theirs)]
+        rows.append([f"PMV k_S of the ResNets {what}", *both])
+    for j in (0, 1):
+        rho = [spearmanr(list(ours(f, j).values()), list(theirs(f, j).values())).statistic for f in FAMILIES]
+        told = ", ".join(f"{r:+.2f} {name}" for r, name in zip(rho, FAMILIES.values(), strict=True))
+        rows.append([f"{title(METRICS[j])}: rank correlation with the published values", told, ""])
+    for j in (1, 2, 3):
+        both = [", ".join(f"{in_order(list(of(f, j).values()), METRICS[j])} {FAMILIES[f]}" for f in FAMILIES)
+                for of in (ours, theirs)]  # fmt: skip
+        rows.append([f"{title(METRICS[j])}: of 16 pairs, C1 to C4 fit better than C5 to C8", *both])
+    first = [largest(of) for of in (ours, theirs)]
+    for name in FACTORS:
+        rows.append(
+            [f"metrics of which {name!r} takes the largest share", *(f"{f.count(name)} of {len(f)}" for f in first)]
+        )
+    for model in ("lenet-mnist", "mobilenet-mnist"):
+        rows.append(
+            [f"PTV k_PTV, {model}", f"{value(result, model, METRICS[1]):.2f}", f"{VALUES['others'][model][1]:.2f}"]
+        )
+    return "\n".join(table(["", "ours", "published"], rows)).rstrip()
+
+
 def effect_tables(result: MemorizationResult) -> list[str]:
     lines = ["## Main effects of the factors of table I", ""]
     lines += [
@@ -269,8 +321,7 @@ def agreement(result: MemorizationResult) -> list[str]:
                 if any(math.isnan(x) for x in v):
                     row.append("-")
                     continue
-                sign = -1 if metric == ("pmv", "k_S") else 1
-                right = sum(sign * v[a] < sign * v[b] for a in range(4) for b in range(4, 8))
+                right = in_order(v, metric)
                 row.append(f"{right} of 16{', all' if right == 16 else ''}")
         rows.append(row)
     return [
@@ -337,6 +388,7 @@ def main() -> None:
     ]
     (HERE / "results" / "tables.md").write_text("\n".join(lines).rstrip() + "\n")
     print("\n".join(lines))
+    fill(HERE / "README.md", {"in short": in_short(result)})
     if args.report:
         pool = [c for c in curves if "-C" in c.model]
         for family in FAMILIES:

@@ -622,7 +622,7 @@ def _histogram(axes: Any, series: list[tuple[str, list[float]]]) -> None:
 
 
 def _save(figure: Any, path: Path) -> None:
-    write_atomically(path, lambda p: figure.savefig(p, format="png", dpi=80))
+    write_atomically(path, lambda p: figure.savefig(p, format="png", dpi=80, metadata={"Software": None}))
 
 
 def draw_figure5(results: dict[str, Any], path: Path) -> None:

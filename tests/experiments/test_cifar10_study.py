@@ -583,6 +583,32 @@ def test_the_positive_control(made_up):
     assert cells[6:] == ["0.04", "2 / 0", "0.0005", "2 / 2"]
 
 
+def test_what_must_hold_is_told(made_up):
+    """Also where it does not: thirteen networks are not a hundred, and T finds one of the two that saw pictures."""
+    read = [{"T": [p_T, 1.0], tables.BY_REFERENCES: [0.001, 0.002]} for p_T in (0.04, 0.2)]
+    found = {f"vgg-shift-e104-leak60/seed{s}": {"p": p} for s, p in zip((7, 8), read, strict=True)}
+    (made_up / "tables.json").write_text(json.dumps(found))
+    networks = tables.Networks(made_up)
+    rows = [row.strip("| ").split(" | ") for row in
+            tables.must_hold(networks, made_up, made_up / "tables.json").splitlines()[2:]]  # fmt: skip
+    told = {row[0]: row[1:] for row in rows}
+    assert told["100 VGG-like networks with a control"] == ["13", "**no**"]
+    (leaks,) = [v for k, v in told.items() if k.startswith("test pictures in training are found")]
+    assert leaks == [f"{tables.BY_REFERENCES}: 20 %; T: never", "yes"]
+    error = 100 * networks.average("vgg-shift-e104-leak0")["test/error"].mean()
+    assert told["mean test error within 1.5 points of v1's 7.85 %"] == [
+        f"{error:.2f} %", "yes" if error < 9.35 else "**no**",
+    ]  # fmt: skip
+
+
+def test_what_must_hold_does():
+    (section,) = [part for part in (FOLDER / "results" / "tables.md").read_text().split("## ")
+                  if part.startswith("What must hold")]  # fmt: skip
+    rows = section.strip().splitlines()[4:]
+    assert len(rows) == 7
+    assert all(row.endswith("| yes |") for row in rows)
+
+
 def test_figures(made_up, monkeypatch):
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(figures, "SMALL", 100)

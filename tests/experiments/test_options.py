@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
+from experiments import pages  # noqa: E402
 from experiments.options import levels, power, tables, views  # noqa: E402
 from experiments.options.worlds import LEVELS, OTHER_ORDERS, benchmark  # noqa: E402
 
@@ -104,7 +105,7 @@ def test_level_of_the_audit_on_views(name):
 
 
 def test_readme_shows_the_results():
-    assert tables.filled(tables.README.read_text()) == tables.README.read_text()
+    assert pages.filled(tables.README.read_text(), tables.parts()) == tables.README.read_text()
 
 
 def test_readme_of_the_project_quotes_the_results():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 
 import numpy as np
@@ -58,8 +59,9 @@ def from_ranks(ranks: np.ndarray, radius: int, rule: str, starts: np.ndarray | N
     return T
 
 
-def generators(folder: Path, labels: dict[str, np.ndarray]) -> str:
-    """Mean T and p of the networks whose whole maps are kept."""
+@functools.cache
+def by_generator(folder: Path) -> tuple[int, dict[tuple[str, int, bool], dict[str, list[np.ndarray]]]]:
+    """Networks whose whole maps are kept, and T of each by rule, radius and start, and by part."""
     found: dict[tuple[str, int, bool], dict[str, list[np.ndarray]]] = {}
     count = 0
     for model in store.models(folder):
@@ -75,15 +77,25 @@ def generators(folder: Path, labels: dict[str, np.ndarray]) -> str:
                 for radius, aside in ((2, False), (1, False), (1, True)):
                     T = from_ranks(ranks, radius, rule, drawn if aside else None)
                     found.setdefault((rule, radius, aside), {}).setdefault(part, []).append(T)
+    return count, found
+
+
+def single_p(T: list[np.ndarray], rule: str, radius: int) -> float:
+    """Mean of the Bernstein p of single networks."""
+    lower, upper = Translations(radius).statistic_range(rule)
+    return float(np.mean([independence_test(t, lower=lower, upper=upper, method="bernstein").p_value for t in T]))
+
+
+def generators(folder: Path, labels: dict[str, np.ndarray]) -> str:
+    """Mean T and p of the networks whose whole maps are kept."""
+    count, found = by_generator(folder)
     rows = []
     for (rule, radius, aside), by_part in found.items():
-        lower, upper = Translations(radius).statistic_range(rule)
         T = {p: np.mean(t, axis=0) for p, t in by_part.items()}
         d, se = difference(T["test"], T["control"], labels["test"], labels["control"])
         cells = []
         for part, each in by_part.items():
-            p = [independence_test(t, lower=lower, upper=upper, method="bernstein").p_value for t in each]
-            cells.append(f"{T[part].mean():+.5f}, p {np.mean(p):.3f}")
+            cells.append(f"{T[part].mean():+.5f}, p {single_p(each, rule, radius):.3f}")
         start = f"up to {START} pixels off" if aside else "centre"
         rows.append([rule, str(radius), start, *cells, interval(d, se), f"{d / se:+.1f}"])
     head = ["rule", "radius", "start", "test", "control", "training pictures", "test minus control (95 %)", "z"]

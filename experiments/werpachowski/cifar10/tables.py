@@ -12,6 +12,7 @@ different networks go together: a share of ten networks is not one of ten indepe
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import re
 import sys
@@ -21,7 +22,7 @@ from pathlib import Path
 import brute
 import numpy as np
 import store
-from checks import difference, frames, generators, interval, similarity, table, without_near
+from checks import by_generator, difference, frames, generators, interval, similarity, single_p, table, without_near
 from scipy.stats import norm
 from store import statistics
 
@@ -258,6 +259,67 @@ def in_short(networks: Networks) -> str:
     return f"{name}, {n} networks.\n\n" + table(["", "v1, test", "test", "control"], rows)
 
 
+def must_hold(networks: Networks, folder: Path, audits: Path) -> str:
+    """What was asked of the study beforehand, what was found, and whether it holds."""
+    name = f"{MAIN}-leak0"
+    if name not in networks.groups:
+        return ""
+    of = [m for _, m in sorted(networks.groups[name].items())]
+    error = 100 * float(np.mean([m["test/error"].mean() for m in of]))
+    published = float(PUBLISHED["v1, VGG-like"][1])
+    rows = [
+        [f"mean test error within 1.5 points of v1's {published} %", f"{error:.2f} %", abs(error - published) <= 1.5],
+        ["100 VGG-like networks with a control", f"{len(of)}", len(of) >= 100],
+    ]
+    whole = [p_of(m["all/T"], "bernstein") for m in of if "all/T" in m]
+    if whole:
+        p = float(np.mean(whole))
+        rows.append(["all training pictures: mean p by `strongest` below 0.05", f"{p:.3f}", p < 0.05])
+    weaker = {
+        rule: single_p(T["train"], rule, radius)
+        for (rule, radius, aside), T in by_generator(folder)[1].items()
+        if rule != "strongest" and radius == 2 and not aside
+    }
+    if weaker:
+        told = ", ".join(f"{rule} {p:.2f}" for rule, p in weaker.items())
+        rows.append(["the weaker generators do not reject there", told, min(weaker.values()) >= 0.05])
+    sizes = [g for g in GROUPS if g <= len(of)]
+    means = []
+    for size in sizes:
+        T = [m["test/T"] for m in of]
+        averages = [np.mean(T[i : i + size], axis=0) for i in range(0, len(T) - size + 1, size)]
+        means.append(float(np.mean([p_of(a, "bernstein") for a in averages])))
+    told = ", ".join(f"{p:.3f}" for p in means)
+    falls = all(b <= a for a, b in itertools.pairwise(means))
+    rows.append([f"mean p on the test set falls with N ({', '.join(map(str, sizes))})", told, falls])
+    if share := detected(networks, audits):
+        rows.append(["test pictures in training are found from some share on (all networks, 0.05)", *share])
+    if (folder / "brute.json").exists():
+        read = [row for row in brute.compare(folder / "brute.json", [folder]) if "float16" in row[1]]
+        told = f"{sum(k for *_, k in read)} of {sum(n for _, _, n, _ in read)} pictures of {len(read)} networks differ"
+        rows.append(["T by brute force outside heldout, as the study rounds", told, not any(k for *_, k in read)])
+    return table(["must hold", "found", ""], [[what, told, "yes" if holds else "**no**"] for what, told, holds in rows])
+
+
+def detected(networks: Networks, audits: Path) -> tuple[str, bool] | None:
+    """The smallest leak from which on every network of MAIN is found, by T and with references."""
+    known = json.loads(audits.read_text()) if audits.exists() else {}
+    n = len(networks.split["test_labels"])
+    told = {}
+    for look in (BY_REFERENCES, "T"):
+        smallest = None
+        for name in sorted((x for x in networks.of(MAIN) if networks.leak(x)), key=networks.leak, reverse=True):
+            p = [known[f"{name}/seed{s}"]["p"][look][0] for s in networks.groups[name] if f"{name}/seed{s}" in known]
+            if not p or max(p) > 0.05:
+                break
+            smallest = networks.leak(name)
+        told[look] = smallest
+    if not known:
+        return None
+    shares = [f"{look}: " + ("never" if k is None else f"{100 * k / n:g} %") for look, k in told.items()]
+    return "; ".join(shares), told[BY_REFERENCES] is not None
+
+
 def references(networks: Networks, family: str, seed: int, leak: int) -> list[dict]:
     """Honest networks of the same kind, drawn anew for every network audited, itself left out."""
     honest = networks.groups.get(f"{family}-leak0", {})
@@ -374,6 +436,7 @@ def write(folder: Path, beside: Path | None = None) -> str:
     }
     sections = [
         ("In short", in_short(networks)),
+        ("What must hold", must_hold(networks, folder, (beside or folder) / "tables.json")),
         ("Positive control: test pictures in training", positive_control(networks, (beside or folder) / "tables.json")),
         ("Errors", errors(networks)),
         ("Mean T, rule strongest, radius 2, models averaged", mean_T(networks)),
