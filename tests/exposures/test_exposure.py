@@ -24,6 +24,7 @@ from heldout.statistics import margins
 ROOT = Path(__file__).parents[2]
 LIVE = ROOT.parent / "shared" / "data" / "livecodebench_apr2024.npz"
 sys.path.insert(0, str(ROOT))
+from experiments import pages  # noqa: E402
 from experiments.exposure import tables  # noqa: E402
 from experiments.exposure.levels import p_values, rates  # noqa: E402
 from experiments.exposure.worlds import CASES, OUT_OF_REACH, world  # noqa: E402
@@ -436,7 +437,7 @@ def test_livecodebench():
 
 def test_tabulated_rates_come_from_results():
     text = tables.README.read_text()
-    assert tables.filled(text) == text
+    assert pages.filled(text, tables.parts()) == text
     assert all(name in text for name in CASES)
 
 
