@@ -129,7 +129,7 @@ def test_nothing_is_asked_before_somebody_says_yes(run, items, tmp_path, monkeyp
         code, out, err = run(path, *given)
         assert (code, out) == (2, "")
         assert "122 calls: about" in err
-        assert "at most about 0.00" in err
+        assert "for about 0.00 at most" in err
         assert err.splitlines()[-1] == (
             "heldout: nothing was asked yet: add --yes to go on, since nobody can be asked here."
         )
@@ -175,8 +175,8 @@ def test_a_stopped_run_asks_for_no_answer_twice(items, tmp_path):
         ({"mood": "html"}, "answers with a web page"),
         ({"mood": "torn"}, "which is not the protocol"),
         ({"mood": "other"}, "which is not the protocol"),
-        ({"mood": "quota"}, "the account has nothing left"),
-        ({"key": "secret"}, "wants a key (401"),
+        ({"mood": "quota"}, "the account has no credit left"),
+        ({"key": "secret"}, "requires a key (401"),
         (
             {"says": "I cannot say.", "logprobs": "ignored"},
             "in any of 50 answers, the last of which is 'I cannot say",

@@ -8,6 +8,7 @@ import socket
 import ssl
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -148,9 +149,9 @@ def test_questions_that_are_refused_by_themselves_are_wrong(tmp_path):
         assert chooser.refused == sum(refused) == 8
         assert all(c.log_probs is not None for c, not_told in zip(choices, refused, strict=True) if not not_told)
         asked = len(server.began)
-        again = model(server, tmp_path)
+        again = model(server, tmp_path, api_key=KEY)
         assert again.choose(shown) == choices
-        assert (again.refused, len(server.began)) == (8, asked), "kept as well"
+        assert (again.refused, len(server.began)) == (8, asked + 2), "kept as well, but for 403: it may be the key"
 
 
 @pytest.mark.parametrize("status", [400, 403])
@@ -240,7 +241,7 @@ def test_rate_after_a_pause():
 @pytest.mark.parametrize(
     ("mood", "sentence"),
     [
-        ("401", r"wants a key \(401: stand-in is in a mood\); put it into the environment variable OPENAI_API_KEY\."),
+        ("401", r"requires a key \(401: stand-in is in a mood\); put it into the environment variable OPENAI"),
         ("404", r"is not there \(404: stand-in is in a mood\); `url` is what other clients call the base address"),
         ("500", r"fails \(500: stand-in is in a mood\) \(tried 3 times\)\.$"),
         ("422", r"refuses the question 'Question \d\?' \(422: stand-in is in a mood\)\."),
@@ -253,8 +254,8 @@ def test_rate_after_a_pause():
         ("empty", "answers with an empty list of `choices`"),
         ("moved", r"sends us to https://login.example/start \(302\)"),
         ("silent", r"broke off the connection \(.*\) \(tried 2 times\)\."),
-        ("quota", r"the account has nothing left \(429: You exceeded it\)"),
-        ("patience", r"wants 86,400 seconds of pause \(429: Tomorrow\); try again later"),
+        ("quota", r"the account has no credit left \(429: You exceeded it\)"),
+        ("patience", r"asks for a pause of 86,400 seconds \(429: Tomorrow\); try again later"),
         ("router", r"fails \(502: Provider gone\) \(tried 3 times\)"),
         ("thinking", "stand-in wrote nothing within 16 tokens.*allow more with `max_tokens=4096`"),
         ("drip", r"gave no answer within 0.2 seconds \(tried 2 times\); raise `timeout` or lower `concurrency`\.$"),
@@ -273,9 +274,17 @@ def test_models_that_reason_need_room(tmp_path):
             with pytest.raises(InputError, match="allow more"):
                 model(server, tmp_path).choose(questions(2))
         assert len(server.began) == 1, "known from the first time"
-        chooser = model(server, tmp_path, max_tokens=64)
-        assert {c.chosen for c in chooser.choose(questions(2))} == {UNPARSED}
-        assert chooser.cut_off == 4
+        for tokens in (64, 16):  # also as many as by default, where they are asked for
+            chooser = model(server, tmp_path, max_tokens=tokens)
+            assert {c.chosen for c in chooser.choose(questions(2))} == {UNPARSED}
+            assert chooser.cut_off == 4
+
+
+def test_what_would_end_alike_is_not_said_to_go_on(tmp_path):
+    for options, server in (({}, StandIn(mood="thinking")), ({"logprobs": True}, StandIn(logprobs="ignored"))):
+        with server, pytest.raises(InputError) as caught:
+            model(server, tmp_path, **options).choose(questions(2))
+        assert "run this again" not in str(caught.value)
 
 
 def test_absent_endpoints():
@@ -406,6 +415,7 @@ def test_within_a_loop_that_runs():
 
 SCRIPT = """
 import sys
+import threading
 from heldout.scorers import EndpointChooser
 from tests.scorers.test_endpoint import questions
 try:
@@ -437,6 +447,59 @@ def test_a_stopped_run_asks_for_no_answer_twice(tmp_path, how):
         assert times.min() == 1
         assert times.sum() - len(shown) <= (8 if how == signal.SIGKILL else 0), "those on their way when it was killed"
         assert choices == model(server).choose(shown), "the same answers as without a stop"
+
+
+STOPPED = """
+import os, signal, sys
+from heldout.scorers import EndpointChooser, refusals
+from tests.scorers.test_endpoint import questions
+seen = refusals.Refusals.too_many
+def too_many(self, key, status):
+    if len(self.statuses) == 2:
+        os.kill(os.getpid(), signal.SIGINT)
+    return seen(self, key, status)
+refusals.Refusals.too_many = too_many
+try:
+    EndpointChooser(sys.argv[1], "stand-in", cache=sys.argv[2]).choose(questions(60))
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+def test_no_refusal_of_a_stopped_run_is_kept(tmp_path):
+    refuses = {f"Question {i}?": 400 for i in range(20, 26)}
+    with StandIn(latency=0.01, refuses=refuses) as server:
+        root = Path(__file__).parents[2]
+        env = os.environ | {"PYTHONPATH": os.pathsep.join([str(root / "src"), str(root)])}
+        command = [sys.executable, "-c", STOPPED, server.url, str(tmp_path)]
+        assert subprocess.run(command, cwd=root, env=env, check=False, timeout=60).returncode == 130
+        (file,) = tmp_path.iterdir()
+        assert '"text"' in file.read_text()
+        assert "refused" not in file.read_text()
+
+
+def test_stopped_before_there_is_a_loop(monkeypatch):
+    stopped = threading.Event()
+
+    class Late(ThreadPoolExecutor):
+        def submit(self, work):
+            future = super().submit(lambda: stopped.wait(10) and work())
+            future.result = interrupt
+            return future
+
+    def interrupt():
+        threading.Timer(0.05, stopped.set).start()  # the loop begins after Ctrl-C
+        raise KeyboardInterrupt
+
+    async def until_told(stop):
+        await asyncio.wait_for(stop.wait(), 10)
+        ends.append(stop.is_set())
+
+    ends = []
+    monkeypatch.setattr(waiting, "ThreadPoolExecutor", Late)
+    with pytest.raises(KeyboardInterrupt):
+        waiting.in_own_loop(until_told)
+    assert ends == [True]
 
 
 def test_two_runs_at_once_do_not_pay_for_the_same_answers(tmp_path):
@@ -481,6 +544,14 @@ def test_what_is_kept_belongs_to_one_address_model_and_way_of_asking(tmp_path):
         ]
         assert all(model(server, tmp_path, **way).plan(shown).calls == 4 for way in [*ways, {"api": "completions"}])
         assert model(other, tmp_path).plan(shown).calls == 4
+        first, second = (
+            EndpointChooser(f"{server.url}?deployment={name}&api-key={name}", "stand-in", cache=tmp_path)
+            for name in "ab"
+        )
+        first.choose(shown)
+        assert (first.plan(shown).calls, second.plan(shown).calls) == (0, 4), "what the query names is another model"
+        rotated = EndpointChooser(f"{server.url}?deployment=a&api-key=c", "stand-in", cache=tmp_path)
+        assert rotated.plan(shown).calls == 0, "a new key is not"
         digests = {model(server, **way).digest() for way in [{}, *ways, {"concurrency": 3}, {"rate": 5}]}
         assert len(digests) == 1 + len(ways), "how fast it is asked does not matter"
 
@@ -500,6 +571,9 @@ def test_what_is_kept_belongs_to_one_address_model_and_way_of_asking(tmp_path):
         ("http://host", {"temperature": -1}, "`temperature` is -1"),
         ("http://host", {"price": (1.0,)}, "`price` is .* two prices per million tokens"),
         ("http://host", {"extra": {"model": "x"}}, "`extra` holds 'model'"),
+        ("http://host", {"extra": {"best_of": 5}}, "`extra` holds 'best_of'"),
+        ("http://host", {"extra": {"max_completion_tokens": 9}}, "an argument of its own; use `max_tokens`"),
+        ("http://host", {"extra": {"top_logprobs": 2}}, "an argument of its own; use `logprobs`"),
         ("http://host", {"template": "{options}"}, r"`template` holds \{question\} 0 times"),
     ],
 )

@@ -3,6 +3,7 @@
 from heldout.scorers.base import FunctionScorer, Scorer, as_scorer, load_scorer
 from heldout.scorers.causal import CausalChooser
 from heldout.scorers.choices import UNPARSED, Choice, Chooser, Shown
+from heldout.scorers.cost import Cost
 from heldout.scorers.endpoint import EndpointChooser
 from heldout.scorers.onnx import OnnxScorer
 from heldout.scorers.sklearn import SklearnScorer
@@ -13,6 +14,7 @@ __all__ = [
     "CausalChooser",
     "Choice",
     "Chooser",
+    "Cost",
     "EndpointChooser",
     "FunctionScorer",
     "OnnxScorer",

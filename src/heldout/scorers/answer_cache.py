@@ -105,10 +105,10 @@ class AnswerCache:
             file, self._file = self._file, None
             os.close(file)
 
-    def add(self, key: str, record: Mapping[str, Any]) -> None:
-        """Keep one; it is in the file when this returns."""
+    def add(self, key: str, record: Mapping[str, Any], *, lasting: bool = True) -> None:
+        """Keep one; it is in the file when this returns, unless it is not for later runs."""
         self.records[key] = dict(record)
-        if self._file is None:
+        if self._file is None or not lasting:
             return
         line = json.dumps({"key": key, **record}).encode() + b"\n"
         try:

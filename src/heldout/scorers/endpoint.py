@@ -9,7 +9,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -23,8 +23,9 @@ from heldout.scorers import endpoint_arguments as given
 from heldout.scorers.answer_cache import AnswerCache
 from heldout.scorers.choices import UNPARSED, Choice, Shown, Tell
 from heldout.scorers.completions import PATHS, TEMPLATES, TOKENS, TOPS, Answer, Api, Settings, frame, milder
+from heldout.scorers.cost import Cost
 from heldout.scorers.prompts import check_template, prompt
-from heldout.scorers.refusals import OF_ONE, REFUSED, UNREAD, Refusals
+from heldout.scorers.refusals import FOR_NOW, OF_ONE, REFUSED, UNREAD, Refusals
 from heldout.scorers.responses import CONNECT_TIMEOUT, AgainError, RefusedError, Responses
 from heldout.scorers.secrets import Secrets, plain_fields
 from heldout.scorers.waiting import Line, StoppedError, in_own_loop
@@ -36,47 +37,6 @@ BYTES_PER_TOKEN = 4  # of English text, about; other languages take more bytes a
 LATE = 1.05  # of the whole of an answer; httpx minds the time between two bytes, and tells what it waited for
 TRIALS = 3  # questions that may be refused before it is the endpoint that refuses
 MESSAGE_TOKENS = 8  # that a chat adds to a message, about
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cost:
-    """What asking will take; tokens are estimated at 4 bytes each.
-
-    Parameters
-    ----------
-    calls : int
-        Requests to come.
-    cached : int
-        Answers that are there already.
-    prompt_tokens : int
-        Of all requests to come, about.
-    completion_tokens : int
-        Of their answers, at most.
-    price : float, optional
-        Of both, at most about, where prices were given.
-
-    Examples
-    --------
-    >>> print(Cost(calls=4500, cached=0, prompt_tokens=610_000, completion_tokens=72_000, price=0.135))
-    4,500 calls: about 610,000 prompt tokens (estimated) and at most 72,000 completion tokens, at most about 0.14
-    """
-
-    calls: int
-    cached: int
-    prompt_tokens: int
-    completion_tokens: int
-    price: float | None = None
-
-    def __str__(self) -> str:
-        if not self.calls:
-            return f"0 calls: all {self.cached:,} answers are kept from before"
-        kept = f" ({self.cached:,} answers are kept from before)" if self.cached else ""
-        price = "" if self.price is None else f", at most about {self.price:,.2f}"
-        calls = f"{self.calls:,} call{'' if self.calls == 1 else 's'}{kept}"
-        return (
-            f"{calls}: about {self.prompt_tokens:,} prompt tokens (estimated) and at most {self.completion_tokens:,} "
-            f"completion tokens{price}"
-        )
 
 
 class EndpointChooser:
@@ -128,8 +88,8 @@ class EndpointChooser:
     template : str, optional
         Text of a question, with {question}, {options} and perhaps {letters}.
     extra : mapping, optional
-        Further fields of each request, such as `{"reasoning_effort": "low"}`; shown are only those that are known not
-        to be secret.
+        Further fields of each request, such as `{"reasoning_effort": "low"}`, but none that has an argument here; shown
+        are only those that are known not to be secret.
     cache : path or False, optional
         The folder that keeps answers: heldout/answers in the user's cache folder; False for none.
     price : pair of float, optional
@@ -142,7 +102,7 @@ class EndpointChooser:
     >>> from heldout.scorers import EndpointChooser, Shown
     >>> model = EndpointChooser("http://localhost:8000/v1", "my-model", cache=False, price=(0.15, 0.6))
     >>> print(model.plan([Shown("Which city is in Norway?", ("Rome", "Oslo"))]))
-    1 call: about 36 prompt tokens (estimated) and at most 16 completion tokens, at most about 0.00
+    1 call: about 36 prompt tokens (estimated) and at most 16 completion tokens, for about 0.00 at most
     """
 
     costly = True  # every answer, which is why they are kept
@@ -176,6 +136,7 @@ class EndpointChooser:
         self.name, self._api = model, api
         full, self.address = given.address(url, api, self._httpx)
         self._target = self._httpx.URL(full)
+        self._identity = given.identity(full)
         self._key = given.key(api_key, key_variable)
         self._concurrency = check_count(concurrency, "concurrency", most=1000)
         self._spacing = given.spacing(rate)
@@ -302,10 +263,13 @@ class EndpointChooser:
         before = self.answered
         try:
             answers = self._answers(shown, tell or (lambda more: None))
+        except _UnfitError:
+            raise
         except InputError as error:
-            if self.answered == before or self._cache.path is None:
+            more = self.answered - before
+            if not more or self._cache.path is None:
                 raise
-            kept = f"{self.answered - before:,} answers are kept: run this again to go on from there."
+            kept = f"{more:,} answer{' is' if more == 1 else 's are'} kept: run this again to go on from there."
             raise InputError(f"{error} {kept}") from error
         return self._choices(answers, shown)
 
@@ -366,7 +330,7 @@ class EndpointChooser:
         return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', self.name)[:60]}-{self._hash('file')[:12]}.jsonl"
 
     def _hash(self, *parts: Any) -> str:
-        known: list[Any] = [self.address, self.name, self._api]
+        known: list[Any] = [self._identity, self.name, self._api]
         if parts != ("file",):
             known += [self._template, self._extra]
         return hashlib.sha256(json.dumps([*known, *parts], sort_keys=True, default=str).encode()).hexdigest()
@@ -379,7 +343,7 @@ class EndpointChooser:
 
     def _request_key(self, one: Shown, settings: Settings) -> str:
         content = self._content(one, settings)
-        return hashlib.sha256(f"{self.address}\n{one.draw}\n".encode() + content).hexdigest()
+        return hashlib.sha256(f"{self._identity}\n{one.draw}\n".encode() + content).hexdigest()
 
     def _kept(self, key: str, one: Shown) -> Answer | None:
         record = self._cache.records.get(key)
@@ -392,7 +356,7 @@ class EndpointChooser:
         """The settings that the endpoint takes, found now or in an earlier run."""
         if self._settings is None:
             record = dict(self._cache.records.get(self._settings_key(), {}))
-            if record.pop("cut_off", False):
+            if record.pop("cut_off", False) and not self._roomy:
                 raise self._too_short()
             try:
                 self._settings = Settings(**record) if record else None
@@ -441,8 +405,9 @@ class EndpointChooser:
             tell(len(shown) - times.total())
             refusals = Refusals(asked.n_distinct)
             await self._ask(client, line, missing, asked.settings, lambda key: tell(times[key]), refusals)
-            for key in refusals.keys:  # not before it is clear that they are few
-                self._cache.add(key, REFUSED.record())
+            if not stop.is_set():  # not before it is clear that they are few
+                for key, status in refusals.statuses.items():
+                    self._cache.add(key, REFUSED.record(), lasting=status not in FOR_NOW)
         return asked
 
     async def _find_settings(self, client: httpx.AsyncClient, line: Line, trials: Sequence[Shown]) -> Settings:
@@ -471,7 +436,7 @@ class EndpointChooser:
         key = self._request_key(one, settings)
         if self._logprobs and answer.log_probs is None and answer.chosen(one.options, self._api) != UNPARSED:
             self._keep(key, answer)
-            raise InputError(
+            raise _UnfitError(
                 f"{self.address} answers without log-probabilities, which `logprobs=True` asks for; leave it out, and "
                 "only the test of ranks is not applicable."
             )
@@ -507,8 +472,8 @@ class EndpointChooser:
                     except RefusedError as refused:
                         if refused.status not in OF_ONE:
                             raise self._refusal(refused, one) from None
-                        if refusals.too_many(key):
-                            raise self._refusal(refused, one, len(refusals.keys)) from None
+                        if refusals.too_many(key, refused.status):
+                            raise self._refusal(refused, one, len(refusals.statuses)) from None
                     line.answered += 1
                     tell(key)
             except StoppedError:
@@ -571,20 +536,24 @@ class EndpointChooser:
         many = f", and {n_refused - 1:,} more: too many to count them as wrong answers" if n_refused else ""
         return InputError(f"{self.address} refuses the question {start!r} {refused}{many}.")
 
-    def _mute(self, answer: Answer) -> InputError:
+    def _mute(self, answer: Answer) -> _UnfitError:
         start = " ".join(answer.text.split())
         start = start if len(start) <= 80 else start[:80] + "…"
-        return InputError(
+        return _UnfitError(
             f"{self.name} named no option in any of {UNREAD} answers, the last of which is "
             f"{start!r}; allow more tokens with `max_tokens=4096`, for example, or ask for the letter alone with "
             "`template`."
         )
 
-    def _too_short(self) -> InputError:
-        return InputError(
+    def _too_short(self) -> _UnfitError:
+        return _UnfitError(
             f"{self.name} wrote nothing within {self._wanted.tokens} tokens, as models do that reason first; allow "
             "more with `max_tokens=4096`, for example."
         )
+
+
+class _UnfitError(InputError):
+    """Asking once more in the same way would end in the same way."""
 
 
 class _Asked(NamedTuple):

@@ -9,13 +9,22 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from heldout.errors import InputError, told
 from heldout.scorers.completions import PATHS, Api
 from heldout.scorers.secrets import basic
 
 _RATE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:/|per)\s*(s|sec|second|min|minute)\s*")
+_KEY = re.compile(r"key|token|secret|password|sig|auth|code", re.IGNORECASE)
+_OWN = {  # fields of a request that have an argument of their own, which plans and caches go by
+    "max_tokens": "max_tokens",
+    "max_completion_tokens": "max_tokens",
+    "temperature": "temperature",
+    "logprobs": "logprobs",
+    "top_logprobs": "logprobs",
+}
+_OURS = {"model", "messages", "prompt", "stream", "n", "best_of"}
 
 
 def address(url: str, api: Api, httpx: Any) -> tuple[str, str]:
@@ -44,6 +53,21 @@ def address(url: str, api: Api, httpx: Any) -> tuple[str, str]:
         path = f"{path or '/v1'}/{PATHS[api]}"
     full = found.copy_with(path=path, fragment=None, userinfo=b"")
     return str(full), str(full.copy_with(query=None))
+
+
+def identity(target: str) -> str:
+    """Which endpoint answers: its address with its query, less keys, which may change without changing the model.
+
+    Examples
+    --------
+    >>> identity("https://host/v1/completions?deployment=a&api-key=Q")
+    'https://host/v1/completions?deployment=a'
+    >>> identity("https://host/v1/completions?api-key=Q")
+    'https://host/v1/completions'
+    """
+    bare, _, query = target.partition("?")
+    kept = [f"{name}={value}" for name, value in parse_qsl(query, keep_blank_values=True) if not _KEY.search(name)]
+    return f"{bare}?{'&'.join(sorted(kept))}" if kept else bare
 
 
 def user(url: str) -> str:
@@ -105,9 +129,10 @@ def seconds(value: float, name: str) -> float:
 def extra(extra: Mapping[str, Any] | None) -> dict[str, Any]:
     """Fields of a request that nothing else sets."""
     found = dict(extra or {})
-    taken = sorted(found.keys() & {"model", "messages", "prompt", "stream", "n"})
-    if taken:
-        raise InputError(f"`extra` holds {taken[0]!r}, which is set by other arguments; leave it out.")
+    for name in sorted(found.keys() & _OWN.keys()):
+        raise InputError(f"`extra` holds {name!r}, which has an argument of its own; use `{_OWN[name]}`.")
+    for name in sorted(found.keys() & _OURS):
+        raise InputError(f"`extra` holds {name!r}, which is not yours to set here; leave it out.")
     try:
         json.dumps(found, sort_keys=True)
     except (TypeError, ValueError) as error:

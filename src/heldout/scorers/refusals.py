@@ -7,6 +7,7 @@ from heldout.scorers.choices import UNPARSED
 from heldout.scorers.completions import Answer
 
 OF_ONE = frozenset({400, 403, 413, 422})  # what moderation, a limit of length and the like answer to one question
+FOR_NOW = frozenset({403})  # or a key that was withdrawn: not kept for later runs
 SHARE, FEW, IN_A_ROW = 0.1, 10, 20
 UNREAD = 50  # answers, the first of a run, that name no option, after which no other is paid for
 REFUSED = Answer("", None, "refused", 0, 0)
@@ -23,22 +24,22 @@ class Refusals:
     Examples
     --------
     >>> found = Refusals(200)
-    >>> [found.too_many(str(i)) for i in range(3)], found.keys
-    ([False, False, False], ['0', '1', '2'])
+    >>> [found.too_many(str(i), 400) for i in range(3)], found.statuses
+    ([False, False, False], {'0': 400, '1': 400, '2': 400})
     """
 
     def __init__(self, n_questions: int) -> None:
-        self.keys: list[str] = []
+        self.statuses: dict[str, int] = {}  # of each key
         self._most = max(FEW, int(SHARE * n_questions))
         self._in_a_row = 0
         self.named = False  # whether an answer named an option
         self._unread = 0
 
-    def too_many(self, key: str) -> bool:
+    def too_many(self, key: str, status: int) -> bool:
         """One more; whether it is no longer the questions that are to blame."""
-        self.keys.append(key)
+        self.statuses[key] = status
         self._in_a_row += 1
-        return len(self.keys) > self._most or self._in_a_row >= IN_A_ROW
+        return len(self.statuses) > self._most or self._in_a_row >= IN_A_ROW
 
     def answered(self) -> None:
         """Another question was taken."""

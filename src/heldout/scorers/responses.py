@@ -120,12 +120,12 @@ class Responses:
         if "logprob" in complaint.lower() and status != 429:
             raise RefusedError(status, complaint, said)
         if code == "insufficient_quota" or status == 402:
-            raise InputError(f"{self.address} says that the account has nothing left ({status}{said}).")
+            raise InputError(f"{self.address} says that the account has no credit left ({status}{said}).")
         if status in RETRIED or status >= 500:
             wait = retry_after(headers)
             if wait is not None and wait > MOST_PATIENCE:
                 raise InputError(
-                    f"{self.address} wants {wait:,.0f} seconds of pause ({status}{said}); try again later."
+                    f"{self.address} asks for a pause of {wait:,.0f} seconds ({status}{said}); try again later."
                 )
             kind = "is too busy" if status == 429 else "fails"
             raise AgainError(f"{kind} ({status}{said})", wait, busy=status == 429)
@@ -134,7 +134,7 @@ class Responses:
             error = InputError(
                 f"{self.address} refuses the key in {self.key_from} ({status}{said})."
                 if self.has_key
-                else f"{self.address} wants a key ({status}{said}); {way_out}."
+                else f"{self.address} requires a key ({status}{said}); {way_out}."
             )
             if status == 403:  # or moderation of one question
                 raise RefusedError(status, complaint, said, error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import threading
 import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -80,10 +81,13 @@ def in_own_loop(work: Callable[[asyncio.Event], Coroutine[Any, Any, T]]) -> T:
     False
     """
     there: dict[str, Any] = {}
+    stopped = threading.Event()  # also before there is a loop to tell
 
     async def run() -> T:
         there["loop"], there["stop"] = asyncio.get_running_loop(), asyncio.Event()
         there["task"] = asyncio.current_task()
+        if stopped.is_set():
+            there["stop"].set()
         return await work(there["stop"])
 
     with ThreadPoolExecutor(1, thread_name_prefix="heldout-endpoint") as pool:
@@ -91,6 +95,7 @@ def in_own_loop(work: Callable[[asyncio.Event], Coroutine[Any, Any, T]]) -> T:
         try:
             return future.result()
         except BaseException:
+            stopped.set()
             if not future.done() and "task" in there:
                 there["loop"].call_soon_threadsafe(there["stop"].set)
                 try:
