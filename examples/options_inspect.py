@@ -37,7 +37,7 @@ def toy_items(n: int = 60) -> list[dict[str, Any]]:
     return [
         {
             "question": f"Which tree is number {i} in the park?",
-            "options": rng.sample(TREES, 4),
+            "options": [f"{tree} {i}" for tree in rng.sample(TREES, 4)],
             "answer": rng.randrange(4),
         }
         for i in range(n)

@@ -38,8 +38,8 @@ def items(tmp_path_factory):
     path, rng = tmp_path_factory.mktemp("options") / "items.jsonl", np.random.default_rng(0)
     trees = ["oak", "ash", "elm", "fir"]
     rows = [
-        {"id": f"q{i}", "question": f"Which tree is number {i}?", "options": [trees[j] for j in rng.permutation(4)],
-         "answer": int(rng.integers(4))}
+        {"id": f"q{i}", "question": f"Which tree is number {i}?", "answer": int(rng.integers(4)),
+         "options": [f"{trees[j]} {i}" for j in rng.permutation(4)]}
         for i in range(60)
     ]  # fmt: skip
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))

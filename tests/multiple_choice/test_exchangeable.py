@@ -55,10 +55,19 @@ def test_nor_has_it_of_any_words(options, random):
 
 def test_items_that_were_there_before_are_left_out_too():
     written = [Item(str(i), question, options, 0) for i, (_, question, options) in enumerate(WRITTEN)]
-    again = Item("again", written[0].question, written[0].options[::-1], 3)
-    reasons = left_out([*written, again])
-    assert reasons[-1] == "duplicate_item"
-    assert set(reasons) == {None, *OF_ITEMS}
+    kept = written[[reason for reason, *_ in WRITTEN].index("")]
+    again = Item("again", f" {kept.question.upper()} ?", kept.options[::-1], 1)
+    shared = Item("shared", "Something else?", tuple(f"{option}." for option in kept.options), 1)
+    for shuffled, expected in ((False, "shared_options"), (True, None)):
+        reasons = left_out([*written, again, shared], shuffled=shuffled)
+        assert reasons[-2:] == ("duplicate_item", expected)
+        assert set(reasons) | {"shared_options"} == {None, *OF_ITEMS}
+
+
+@pytest.mark.parametrize("odd", ["?", "()", "{}", "...", "_"])
+def test_options_without_words(odd):
+    assert reason_of(Item("0", "Which sign?", (odd, "only one", "x"), 0)) is None
+    assert left_out([Item(str(i), f"{i}?", (odd, "#", "x y"), 0) for i in range(2)]) == (None, "shared_options")
 
 
 def shuffled(rng: np.random.Generator, k: int, *, alphabetical: bool = False) -> Item:

@@ -13,13 +13,14 @@ import pytest
 from heldout import InputError, options, read_items
 from heldout.checkpoints import Checkpoint
 from heldout.cli.options import _reasons
-from heldout.multiple_choice.asking import TOGETHER
+from heldout.multiple_choice.asking import TOGETHER, as_chooser, prepare
 from heldout.multiple_choice.detectable import detectable_share, learnt
 from heldout.multiple_choice.left_out.reasons import REASONS
 from heldout.multiple_choice.logs import joined
 from heldout.multiple_choice.runs import Runs
 from heldout.scorers.choices import Choice
 from heldout.statistics import arrangement_test, orbit_test
+from heldout.statistics.memorised import order_weights
 from tests.report.browser import needs_chromium
 from tests.report.summaries import check_fits_a_phone, check_renderings, check_renders_alone
 
@@ -35,7 +36,7 @@ def benchmark(n=200, k=4, seed=0, law=None):
     rng = np.random.default_rng(seed)
     rows = []
     for i in range(n):
-        shown = [TREES[j] for j in rng.permutation(k)]
+        shown = [f"{TREES[j]} {seed}/{i}" for j in rng.permutation(k)]
         rows.append({"id": f"q{i}", "question": f"Which tree is number {i}?", "options": shown,
                      "answer": int(rng.choice(k, p=law))})  # fmt: skip
     return rows
@@ -135,6 +136,57 @@ def test_a_model_that_likes_sorted_options_is_not_accused_alone():
     assert "not arbitrary" in _reasons(0.01, found)[0]
     arbitrary = options(benchmark(), model_of(benchmark()), n_resamples=99)
     assert arbitrary.to_dict()["reason"] == ""
+
+
+def desks(rng, n, *, one_list):
+    """Stories and their desks: some desks are harder than others, and the model likes the first place, and some desks.
+
+    The list of desks is printed in one order for all stories, or each story has an order of its own.
+    """
+    names = [f"{desk} desk" for desk in ("politics", "sports", "culture", "science")]
+    order = rng.permutation(4)
+    rows = []
+    for i in range(n):
+        order = order if one_list else rng.permutation(4)
+        right = int(rng.choice(4, p=[0.1, 0.2, 0.3, 0.4]))
+        shown = [f"{names[j]}{'' if one_list else f' {i}'}" for j in order]
+        rows.append({"question": f"Story {i}?", "options": shown, "answer": int(np.flatnonzero(order == right)[0])})
+    right = {row["question"]: row["options"][row["answer"]] for row in rows}
+    liking, place, noise = rng.normal(0, 1, 4), rng.normal(0, 1, 4), rng.integers(1 << 30)
+
+    def model(question, shown):
+        scores = [
+            liking[next(j for j in range(4) if text.startswith(names[j]))]
+            + place[i]
+            + 3 * unit(noise, question, text, shown)
+            + (text == right[question])
+            for i, text in enumerate(shown)
+        ]
+        return int(np.argmax(scores))
+
+    return rows, model
+
+
+def test_one_order_for_all_items_is_one_draw():
+    """Items with one list of options are not told to depend on it: many of them would be, were they all tested."""
+    rng, alarms = np.random.default_rng(2), 0
+    for _ in range(20):
+        rows, model = desks(rng, 300, one_list=True)
+        with pytest.raises(InputError, match=r"nothing was asked|no two items can swap"):
+            options(rows, model, orders="cyclic", n_resamples=19)
+        kept = read_items(rows)
+        ready = prepare(kept, as_chooser(model), orders="cyclic", shuffled=True)  # which they are not
+        assert not ready.left
+        at = ready.arranged
+        choices = [model(one.question, one.options) for one in ready.shown]
+        alarms += (
+            arrangement_test(at.starts, at.positions, choices != at.positions, n_resamples=99, rng=rng).p_value <= 0.05
+        )
+    assert alarms >= 4  # which is why
+    for _ in range(20):
+        rows, model = desks(rng, 60, one_list=False)
+        alarms -= options(rows, model, orders="cyclic", n_resamples=99).p_value <= 0.05
+    assert alarms >= 2  # and orders of their own raise few
 
 
 def test_which_test_is_the_verdict_does_not_depend_on_the_data():
@@ -325,11 +377,11 @@ def test_a_list_that_so_few_orders_do_not_allow():
     rows = benchmark(30)
     few, many = (options(rows, model_of(rows), orders=m, n_resamples=99) for m in (1, "all"))
     said = [one.summary().sections[1].blocks[0].text.replace("\N{NO-BREAK SPACE}", " ") for one in (few, many)]
-    assert few.first_needed > few.n_items
-    assert "a list at 10 % is not possible with so few orders" in said[0]
-    assert f"a list at 10 % takes {many.first_needed} of them" in said[1]
+    assert few.shortest_list == 0
+    assert "With so few orders no list at 10 % is possible" in said[0]
+    assert f"a list at 10 % has at least {many.shortest_list} items" in said[1]
     for one, text in zip((few, many), said, strict=True):
-        assert f"no list has a rate below {100 * min(1.0, one.floor):.0f} %" in text
+        assert f"as printed, alone: {one.n_first}, where chance gives about {one.first_expected:.0f}." in text
 
 
 def test_nothing_is_asked_where_it_is_not_confirmed():
@@ -356,21 +408,33 @@ def test_functions_that_write():
 @pytest.mark.parametrize("alternative", ["overfitted", "two-sided"])
 def test_too_few_items_for_any_answers_to_tell(n, told, alternative):
     """Of two options half of the answers stand first: n choose n / 2 arrangements, the printed one the least likely."""
-    rows = [{"question": f"{i}?", "options": ["oak", "ash"], "answer": i % 2} for i in range(n)]
-    honest = options(rows, lambda question, shown: 0, alternative=alternative, n_resamples=99)
-    assert honest.verdict == ("no dependence found" if told else "cannot tell")
-    if not told:
-        least = 2 / 6 if alternative == "two-sided" else 1 / 6
-        assert float(honest.ruling.reason.split("below ")[1].split(" ")[0]) == pytest.approx(least, abs=0.05)
-        assert math.isnan(honest.detectable)
+    rows = [{"question": f"{i}?", "options": [f"oak {i}", f"ash {i}"], "answer": i % 2} for i in range(n)]
+    printed, turned = np.arange(n) % 2, 1 - np.arange(n) % 2
+    scores = np.tile(np.log([0.6, 0.4]), (n, 1))
+    runs = Runs.from_arrays(scores, printed, scores, turned)
+    how = {"alternative": alternative, "n_resamples": 99}
+    logged = options(runs, **how)
+    assert logged.verdict == ("no dependence found" if told else "cannot tell")
+    if told:
+        assert options(rows, lambda question, shown: 0, **how).verdict == logged.verdict
+        return
+    with pytest.raises(InputError, match="nothing was asked: whatever the model answers, p is not below"):
+        options(rows, lambda question, shown: pytest.fail("asked"), **how)
+    least = 2 / 6 if alternative == "two-sided" else 1 / 6
+    assert float(logged.ruling.reason.split("below ")[1].split(" ")[0]) == pytest.approx(least, abs=0.05)
+    assert math.isnan(logged.p_value)
+    assert math.isnan(logged.detectable)
 
 
 def test_where_no_item_can_move_nothing_is_told():
     rows = [{**row, "answer": 0} for row in benchmark(30)]
-    found = options(rows, model_of(rows), orders="cyclic", n_resamples=99)
-    assert (found.verdict, found.rests_on) == ("cannot tell", "neither")
-    assert "No item can change its order" in found.summary().sentences[0]
-    same = options(benchmark(30), lambda question, shown: "oak", n_resamples=99)
+    with pytest.raises(InputError, match="nothing was asked: no two items can swap"):
+        options(rows, model_of(rows), orders="cyclic", n_resamples=99)
+    scores = np.random.default_rng(0).normal(size=(2, 30, 4))
+    found = options(Runs.from_arrays(scores[0], np.zeros(30, int), scores[1], np.ones(30, int)), n_resamples=99)
+    assert (found.verdict, found.rests_on, math.isnan(found.p_value)) == ("cannot tell", "neither", True)
+    assert "No two items can swap" in found.summary().sentences[0]
+    same = options(benchmark(30), lambda question, shown: sorted(shown)[0], n_resamples=99)
     assert (same.verdict, same.p_value, same.errors_spread) == ("no dependence found", 1.0, 0.0)
     told = "Each item is right in all of its orders, or wrong in all of them."
     assert told in same.summary().sentences
@@ -449,7 +513,13 @@ def test_the_detectable_share_is_found_four_times_in_five(n, m, level, rng):
         wrong = rng.random((2, n, m)) < ease
         known = orbit_test(wrong[0])
         every = orbit_test(learnt(np.arange(n + 1) * m, wrong[0].ravel()).reshape(n, m))
-        share = detectable_share(every.expected, every.standard_deviation, known.standard_deviation, level=level)
+        share = detectable_share(
+            learnt(np.arange(n + 1) * m, wrong[0].ravel()).reshape(n, m).mean(axis=1),
+            every.standard_deviation,
+            known.standard_deviation,
+            p_all=every.p_value,
+            level=level,
+        )
         wrong[1][rng.random(n) < share, 0] = False
         hits += orbit_test(wrong[1]).p_value <= level
     assert 0.68 <= hits / 200 <= 0.9
@@ -474,10 +544,44 @@ def test_the_detectable_share_where_few_orders_can_be_drawn(small, rng):
     shares = []
     for _ in range(8):
         at, wrong = made(0.0)
-        found, every = tested(at, wrong), tested(at, learnt(starts, wrong))
-        shares.append(detectable_share(every.expected, every.standard_deviation, found.standard_deviation, level=0.05))
+        found, memorised = tested(at, wrong), learnt(starts, wrong)
+        every, weights = tested(at, memorised), order_weights(starts, at, strata, uniform=False)
+        lost = np.add.reduceat(weights * memorised, starts[:-1]) / np.add.reduceat(weights, starts[:-1])
+        shares.append(
+            detectable_share(
+                lost * every.expected / lost.sum(),
+                every.standard_deviation,
+                found.standard_deviation,
+                p_all=every.p_value,
+                level=0.05,
+            )
+        )
     hits = sum(tested(*made(np.mean(shares))).p_value <= 0.05 for _ in range(80))
     assert 0.65 <= hits / 80 <= 0.93
+
+
+def test_not_even_all_items_memorised_is_said_only_where_it_is_so():
+    """Of few easy items, each right in most orders: memorising all of them is found, or it is not said to be."""
+    said = {True: 0, False: 0}
+    for seed in range(12):
+        rows = benchmark(50, seed=seed)
+        easy = {row["question"]: row["options"][row["answer"]] for row in rows}
+
+        def mostly(question, shown, easy=easy, seed=seed):
+            right = shown.index(easy[question])
+            return right if unit(seed, question, shown) < 0.93 else (right + 1) % 4
+
+        known = {row["question"]: tuple(row["options"]) for row in rows}
+
+        def by_heart(question, shown, known=known, easy=easy, mostly=mostly):
+            return shown.index(easy[question]) if shown == known[question] else mostly(question, shown)
+
+        found = options(rows, mostly, orders=8, n_resamples=199)
+        p = options(rows, by_heart, orders=8, n_resamples=1999).p_value
+        if not 0.03 < p < 0.08:  # where draws decide
+            assert math.isnan(found.detectable) == (p > 0.05)
+            said[p > 0.05] += 1
+    assert min(said.values()) > 0
 
 
 @pytest.fixture(scope="module")
@@ -485,6 +589,7 @@ def results():
     rows = benchmark(80)
     rows[3]["id"] = "q3 **<img src=x onerror=1>**"
     rows[3]["question"] = "Which <script> is k_S?"
+    right = {row["question"]: row["options"][row["answer"]] for row in rows}
     mixed = [*rows, *({**row, "question": f"Six {row['id']}?", "id": f"six{row['id']}"} for row in benchmark(9, k=6))]
     mixed += [{"id": f"n{i}", "question": f"How many {i}?", "options": ["3", "5"], "answer": 0} for i in range(70)]
     none = Runs.from_arrays(np.zeros((4, 3)), [0, 1, 2, 0], np.zeros((4, 3)), [1, 0, 2, 2])
@@ -492,10 +597,8 @@ def results():
         "found": options(rows, model_of(rows, first(rows, 60)), n_resamples=99),
         "quiet": options(mixed, model_of(mixed, tells=False), n_resamples=99, orders=4, alternative="two-sided"),
         "shuffled": options(rows, model_of(rows), n_resamples=99, uniform=True, mid_p=True),
-        "hopeless": options(benchmark(3), model_of(benchmark(3)), n_resamples=99),
-        "cannot": options(
-            [{**row, "answer": 0} for row in rows], model_of(rows, tells=False), orders="cyclic", n_resamples=99
-        ),
+        "hopeless": options(rows, lambda question, shown: shown.index(right[question]), n_resamples=99),
+        "cannot": options(rows, lambda question, shown: None, orders="cyclic", n_resamples=99),
         "not": options(replace(none, not_applicable="each option was scored by itself")),
     }
 
@@ -522,7 +625,7 @@ def test_what_the_summary_says(results):
         "quiet": "No sign that the score depends on the printed order",
         "shuffled": "No sign that the score depends on the printed order",
         "hopeless": "No sign that the score depends on the printed order",
-        "cannot": "Whether the score depends on the printed order cannot be told",
+        "cannot": "Cannot tell whether the score depends on the printed order",
         "not": "Not applicable",
     }
     assert told["not"].sentences == ("Each option was scored by itself.",)

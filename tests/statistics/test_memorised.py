@@ -59,16 +59,57 @@ def test_item_p_values_from_the_definition(rng):
     assert even.p_values[0] == np.mean(scores[:6] >= scores[0])
 
 
-def test_the_floor_of_the_list():
-    """At 24 orders and q = 0.1 more than 42 % of the items must be first; one fewer, and there is no list."""
+def test_the_shortest_list():
+    """At 24 orders and q = 0.1 a list has 42 % of the items at least; one fewer, and there is none."""
     n, starts, positions = 240, np.arange(0, 240 * 24 + 1, 24), np.tile(np.arange(24) % 4, 240)
     for n_first, listed in ((99, 0), (100, 100)):
         scores = np.tile(np.arange(24.0), (n, 1))
         scores[:n_first, 0] = 99.0
         found = memorised_items(starts, positions, scores.ravel(), uniform=True, q=0.1)
-        assert (found.n_listed, found.n_first, found.needed) == (listed, n_first, 100)
-        assert found.floor == pytest.approx((n / 24) / n_first)
+        assert (found.n_listed, found.n_first, found.shortest) == (listed, n_first, 100)
+        assert (found.first_expected, found.floor) == (pytest.approx(n / 24), pytest.approx((n / 24) / n_first))
         assert set(found.listed.tolist()) == set(range(listed))
+
+
+@pytest.mark.parametrize("q", [0.05, 0.1, 0.3])
+def test_no_list_is_shorter_than_the_shortest(q, rng):
+    """Items of other sizes, any of them first or second: the shortest list is one of all that were made."""
+    shortest = set()
+    for _ in range(200):
+        sizes = rng.choice([2, 5, 24, 60], 30)
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        scores = rng.random(starts[-1])
+        scores[starts[:-1]] = np.where(rng.random(30) < rng.random(), 2.0, 0.99)
+        found = memorised_items(starts, np.zeros(starts[-1], dtype=int), scores, uniform=True, q=q)
+        assert found.n_listed == 0 or found.n_listed >= found.shortest > 0
+        best = np.zeros(starts[-1])
+        order = np.argsort(-sizes, kind="stable")[: found.shortest]  # the largest are first, the others last
+        best[starts[:-1]] = -1.0
+        best[starts[order]] = 1.0
+        made = memorised_items(starts, np.zeros(starts[-1], dtype=int), best, uniform=True, q=q)
+        assert made.n_listed == found.shortest
+        shortest.add(found.shortest)
+    assert shortest - {0}
+
+
+def test_first_are_those_with_the_best_order_of_all():
+    """All answers at A, where the model does worst: no item is first, though no other place was printed."""
+    every, n = np.repeat(np.arange(4), 6), 40
+    scores = np.random.default_rng(1).random((n, 24)) + every
+    found = memorised_items(np.arange(0, n * 24 + 1, 24), np.tile(every, n), scores.ravel())
+    assert (found.n_first, found.first_expected) == (0, 0.0)
+    assert math.isnan(found.floor)
+
+
+def test_positions_are_judged_within_strata():
+    """Two sources that prefer other places look uniform together."""
+    at, source = np.repeat([0, 1, 2, 3], 50), np.repeat(["x", "y", "y", "y"], 50)
+    assert position_test(at, np.full(200, 4)).p_value == 1.0
+    found = position_test(at, np.full(200, 4), strata=source)
+    assert found.p_value < 1e-3
+    assert found.counts == {"4": (50, 50, 50, 50)}
+    assert found.statistic == pytest.approx(50 * 4 - 50 + 3 * (50 - 37.5) ** 2 / 37.5 + 37.5)
+    assert found.freedom == 6
 
 
 def test_false_discoveries_stay_at_their_rate():

@@ -22,7 +22,7 @@ from heldout.checks import check_count, check_seed
 from heldout.errors import InputError, told
 from heldout.multiple_choice.items import Items
 from heldout.multiple_choice.layout import Arranged, arrange
-from heldout.multiple_choice.left_out.exchangeable import left_out_for
+from heldout.multiple_choice.left_out.exchangeable import Key, left_out_for
 from heldout.multiple_choice.logs.log import DATE, is_day
 from heldout.multiple_choice.result import LeftOut
 from heldout.multiple_choice.runs import Runs
@@ -124,6 +124,7 @@ def prepare(
     *,
     orders: str | int | None = None,
     n_items: int | None = None,
+    shuffled: bool = False,
     repeats: int = REPEATS,
     seed: int = 0,
 ) -> Prepared:
@@ -133,9 +134,9 @@ def prepare(
     if orders is None and getattr(model, "costly", False):
         orders = COSTLY
     if n_items is not None and check_count(n_items, "n_items", least=2) < len(items):
-        kept, left = exchangeable_items(items, n_items, items.lots(seed))
+        kept, left = exchangeable_items(items, n_items, items.lots(seed), shuffled=shuffled)
     else:
-        kept, left = exchangeable_items(items)
+        kept, left = exchangeable_items(items, shuffled=shuffled)
     chosen = items.take(kept.tolist())
     arranged = arrange(chosen, orders, seed=seed)
     again = np.sort(np.random.default_rng([seed, 1]).permutation(arranged.n_shown)[:repeats]).astype(np.intp)
@@ -149,20 +150,20 @@ def prepare(
 
 
 def exchangeable_items(
-    items: Items, n: int | None = None, turn: Sequence[int] | None = None
+    items: Items, n: int | None = None, turn: Sequence[int] | None = None, *, shuffled: bool = False
 ) -> tuple[NDArray[np.intp], tuple[LeftOut, ...]]:
     """Numbers of the items that stay, and those that do not.
 
     With `n` they are looked at in `turn`, until so many stay: a large benchmark of which few are asked is not looked
     through, and those that are not drawn are neither.
     """
-    met: set[str] = set()
+    met: set[Key] = set()
     kept_at: list[int] = []
     gone: dict[int, str] = {}
     for i in range(len(items)) if turn is None else turn:
         if n is not None and len(kept_at) == n:
             break
-        reason = left_out_for(items[i], met)
+        reason = left_out_for(items[i], met, shuffled=shuffled)
         if reason is None:
             kept_at.append(i)
         else:

@@ -16,6 +16,7 @@ from scipy.stats import false_discovery_control
 from heldout import summary as page
 from heldout._version import __version__
 from heldout.multiple_choice.detectable import detectable_share, learnt
+from heldout.multiple_choice.layout import Arranged
 from heldout.multiple_choice.result import (
     MOST_UNREAD,
     Alternative,
@@ -31,9 +32,12 @@ from heldout.multiple_choice.result import (
     strength,
 )
 from heldout.multiple_choice.runs import Runs
-from heldout.multiple_choice.sortedness import BY, SortedCheck, sorted_checks
+from heldout.multiple_choice.sortedness import BY, sorted_checks
 from heldout.scorers.choices import UNPARSED
 from heldout.statistics import (
+    ArrangementTestResult,
+    OrbitTestResult,
+    arrangement_test,
     arrangement_tests,
     memorised_items,
     orbit_test,
@@ -41,6 +45,7 @@ from heldout.statistics import (
     position_test,
     rank_sum_test,
 )
+from heldout.statistics.memorised import order_weights
 
 FDR = 0.1  # at which items are listed
 EXHIBITS = 6  # items kept in all their orders
@@ -49,6 +54,18 @@ BARS = 60  # of the histogram, at most
 DRAWS = 999  # that tell mean and spread where neither has a closed form
 
 Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Declared:
+    """What is settled before the data: the test of the verdict, its side and level, and what it draws."""
+
+    uniform: bool
+    alternative: Alternative
+    mid_p: bool
+    level: float
+    n_resamples: int
+    seed: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,45 +111,25 @@ class Gathered:
         }
 
 
-def judged(
-    asked: Gathered,
-    *,
-    uniform: bool,
-    alternative: Alternative,
-    mid_p: bool,
-    level: float,
-    n_resamples: int,
-    seed: int,
-    n_jobs: int,
-) -> OptionsResult:
+def judged(asked: Gathered, declared: Declared, *, n_jobs: int) -> OptionsResult:
     """All tests; the verdict is the one that was declared."""
-    r = asked.runs
+    r, uniform = asked.runs, declared.uniform
+    how: dict[str, Any] = {"alternative": declared.alternative, "mid_p": declared.mid_p}
     counts = np.diff(r.starts)
     known = ~np.logical_or.reduceat(np.isnan(r.scores), r.starts[:-1])
     ranks = order_ranks(r.starts, r.scores)
-    rng = np.random.default_rng([seed, 2])
     errors, by_rank = arrangement_tests(
-        r.starts, r.positions, [r.wrong, ranks], strata=r.strata, alternative=alternative, mid_p=mid_p,
-        n_resamples=n_resamples, n_jobs=n_jobs, rng=rng,
+        r.starts, r.positions, [r.wrong, ranks], strata=r.strata, n_resamples=declared.n_resamples, n_jobs=n_jobs,
+        rng=np.random.default_rng([declared.seed, 2]), **how,
     )  # fmt: skip
-    exact = orbit_test(r.wrong, starts=r.starts, alternative=alternative, mid_p=mid_p)
+    exact = orbit_test(r.wrong, starts=r.starts, **how)
     p_ranks = math.nan
     if known.any():
-        p_ranks = (
-            rank_sum_test(r.starts, r.scores, alternative=alternative, mid_p=mid_p) if uniform else by_rank
-        ).p_value
+        p_ranks = (rank_sum_test(r.starts, r.scores, **how) if uniform else by_rank).p_value
     exactly = max(exact.p_value, LEAST)
     p_values = PValues(conditional=float(errors.p_value), poisson_binomial=exactly, ranks=max(float(p_ranks), LEAST))
     chosen = exact if uniform else errors
-    least, detectable = _reach(
-        r, chosen.standard_deviation, uniform=uniform, alternative=alternative, level=level, n_resamples=n_resamples,
-        seed=seed,
-    )  # fmt: skip
-    what = "options" if (r.items.n_options == 2).any() else "wrong options"  # of two, the answer's place tells
-    ruling = _ruling(
-        max(float(chosen.p_value), LEAST), least, _hardly_answered(asked), asked.said["sorted"], what,
-        uniform=uniform, alternative=alternative, mid_p=mid_p, level=level,
-    )  # fmt: skip
+    ruling = _ruling(max(float(chosen.p_value), LEAST), asked, declared)
     others = (np.add.reduceat(r.wrong.astype(np.int64), r.starts[:-1]) - r.wrong[r.starts[:-1]]) / np.maximum(
         1, counts - 1
     )
@@ -148,27 +145,30 @@ def judged(
         errors_others=float(others.mean()),
         draws=draws,
         draw_edges=edges,
-        detectable=math.nan if ruling.outcome == "cannot tell" else detectable,
+        detectable=math.nan
+        if ruling.outcome == "cannot tell"
+        else _reach(r, float(chosen.standard_deviation), declared),
         uniform=uniform,
         positions=_positions(r),
         items=items,
         n_first=listed.n_first,
+        first_expected=listed.first_expected,
         n_listed=listed.n_listed,
-        first_needed=listed.needed,
+        shortest_list=listed.shortest,
         floor=listed.floor,
         exhibits=_exhibits(r, items),
-        n_resamples=n_resamples,
-        seed=seed,
+        n_resamples=declared.n_resamples,
+        seed=declared.seed,
         **asked.said,
     )
 
 
-def not_applicable(asked: Gathered, reason: str, **how: Any) -> OptionsResult:
+def not_applicable(asked: Gathered, reason: str, declared: Declared) -> OptionsResult:
     """An order cannot matter: where the answers are known, they are counted, and nothing is tested."""
     nan, r = math.nan, asked.runs
     verdict = Verdict(
-        outcome="not applicable", p_value=nan, level=how["level"], rests_on="neither", alternative=how["alternative"],
-        mid_p=how["mid_p"], reason=reason,
+        outcome="not applicable", p_value=nan, level=declared.level, rests_on="neither",
+        alternative=declared.alternative, mid_p=declared.mid_p, reason=reason,
     )  # fmt: skip
     return OptionsResult(
         ruling=verdict,
@@ -179,49 +179,33 @@ def not_applicable(asked: Gathered, reason: str, **how: Any) -> OptionsResult:
         draws=np.zeros(0, dtype=np.int64),
         draw_edges=np.zeros(0),
         detectable=nan,
-        uniform=how["uniform"],
+        uniform=declared.uniform,
         positions=_positions(r),
         items=(),
         n_first=0,
+        first_expected=0.0,
         n_listed=0,
-        first_needed=0,
+        shortest_list=0,
         floor=nan,
         exhibits=(),
-        n_resamples=how["n_resamples"],
-        seed=how["seed"],
+        n_resamples=declared.n_resamples,
+        seed=declared.seed,
         **asked.said,
     )
 
 
-def _ruling(
-    p: float,
-    least: float,
-    unread: str,
-    checks: tuple[SortedCheck, ...],
-    what: str,
-    *,
-    uniform: bool,
-    alternative: Alternative,
-    mid_p: bool,
-    level: float,
-) -> Verdict:
-    outcome: Outcome = "depends on the printed order" if p <= level else "no dependence found"
-    basis: Basis = "poisson_binomial" if uniform else "conditional"
-    reason = _not_arbitrary(checks, what)
-    if least > level and p > level:
-        outcome, basis = "cannot tell", "neither"
-        reason = (
-            "No item can change its order while each place holds the answer as often as printed, so that there is "
-            "nothing to compare with; other orders of the same items could tell."
-            if least == 1
-            else f"However the model had answered, p would not be below {page.p_text(least)} with these items and "
-            f"orders, which is above the level of {level:g}; more items, or more orders of each, could tell."
-        )
-    elif unread and p > level:  # where it does stand out, the test holds whatever answers are
-        outcome, basis, reason = "cannot tell", "neither", unread
+def _ruling(p: float, asked: Gathered, declared: Declared) -> Verdict:
+    outcome: Outcome = "depends on the printed order" if p <= declared.level else "no dependence found"
+    basis: Basis = "poisson_binomial" if declared.uniform else "conditional"
+    reason = _not_arbitrary(asked)
+    if p > declared.level:  # where it does stand out, the test holds whatever answers are
+        stuck = too_few(least_attainable(asked.runs, declared), declared.level) or _hardly_answered(asked)
+        if stuck:
+            outcome, basis, reason, p = "cannot tell", "neither", stuck, math.nan
     return Verdict(
-        outcome=outcome, p_value=p, level=level, rests_on=basis, alternative=alternative, mid_p=mid_p, reason=reason
-    )
+        outcome=outcome, p_value=p, level=declared.level, rests_on=basis, alternative=declared.alternative,
+        mid_p=declared.mid_p, reason=reason,
+    )  # fmt: skip
 
 
 def _hardly_answered(asked: Gathered) -> str:
@@ -235,40 +219,67 @@ def _hardly_answered(asked: Gathered) -> str:
     )
 
 
-def _not_arbitrary(checks: tuple[SortedCheck, ...], what: str) -> str:
+def _not_arbitrary(asked: Gathered) -> str:
     """What stands in the way of any verdict where options are printed sorted; empty where they are not."""
     found = " and ".join(
         f"{BY[c.by]} in {page.of_text(c.n_sorted, c.n_items)} items, {page.fixed(c.expected, 1)} by chance "
         f"(p = {page.p_text(c.p_value)})"
-        for c in checks
+        for c in asked.said["sorted"]
         if c.is_found
     )
     if not found:
         return ""
+    what = "options" if (asked.runs.items.n_options == 2).any() else "wrong options"  # of two, the answer's place tells
     return (
         f"The printed orders are not arbitrary, as the tests take them to be: {what} stand {found}. A model that "
         "does better or worse with options so sorted differs as printed without having seen anything."
     )
 
 
-def _reach(
-    r: Runs, spread: float, *, uniform: bool, alternative: Alternative, level: float, n_resamples: int, seed: int
-) -> tuple[float, float]:
-    """The least p that any answers could have had, right as printed and wrong otherwise, by the verdict's test, and the
-    smallest share of memorised items that it would have found, from what was measured."""
-    by_heart = learnt(r.starts, np.ones_like(r.wrong))
-    both = [by_heart, learnt(r.starts, r.wrong)]
-    best, own = (
-        [orbit_test(wrong, starts=r.starts, alternative=alternative) for wrong in both]
-        if uniform
-        else arrangement_tests(
-            r.starts, r.positions, both, strata=r.strata, alternative=alternative,
-            n_resamples=DRAWS if level >= 10 / DRAWS else n_resamples, rng=np.random.default_rng([seed, 4]),
+def least_attainable(at: Arranged | Runs, declared: Declared) -> float:
+    """The least p that any answers could have by the verdict's test: right as printed, and wrong otherwise."""
+    by_heart = learnt(at.starts, np.ones(int(at.starts[-1]), dtype=bool))
+    return float(_tested(at, by_heart, declared).p_value)
+
+
+def too_few(least: float, level: float) -> str:
+    """Why nothing can be told, whatever a model answers; empty where something can."""
+    if least <= level:
+        return ""
+    if least == 1:
+        return (
+            "No two items can swap the places of their answers in the orders that there are, so that there is nothing "
+            "to compare with; other orders of the same items could tell."
         )
-    )  # fmt: skip
-    return float(best.p_value), detectable_share(
-        own.expected, own.standard_deviation, spread, level=level, two_sided=alternative == "two-sided"
+    return (
+        f"Whatever the model answers, p is not below {page.p_text(least)} with these items and orders, which is above "
+        f"the level of {level:g}; more items, or more orders of each, could tell."
     )
+
+
+def _reach(r: Runs, spread: float, declared: Declared) -> float:
+    """The smallest share of memorised items that the verdict's test would have found, from what was measured."""
+    memorised = learnt(r.starts, r.wrong)
+    own = _tested(r, memorised, declared)
+    weights = order_weights(r.starts, r.positions, r.strata, uniform=declared.uniform)
+    lost = np.add.reduceat(weights * memorised, r.starts[:-1]) / np.add.reduceat(weights, r.starts[:-1])
+    return detectable_share(
+        lost * (own.expected / lost.sum()) if lost.any() else lost, own.standard_deviation, spread,
+        p_all=float(own.p_value), level=declared.level, two_sided=declared.alternative == "two-sided",
+    )  # fmt: skip
+
+
+def _tested(
+    at: Arranged | Runs, wrong: NDArray[np.bool_], declared: Declared
+) -> ArrangementTestResult | OrbitTestResult:
+    """What the verdict's test says of answers that nobody gave."""
+    if declared.uniform:
+        return orbit_test(wrong, starts=at.starts, alternative=declared.alternative)
+    return arrangement_test(
+        at.starts, at.positions, wrong, strata=at.strata, alternative=declared.alternative,
+        n_resamples=DRAWS if declared.level >= 10 / DRAWS else declared.n_resamples,
+        rng=np.random.default_rng([declared.seed, 4]),
+    )  # fmt: skip
 
 
 def histogram(drawn: Floats, observed: float) -> tuple[NDArray[np.int64], Floats]:
@@ -311,7 +322,7 @@ def _items(r: Runs, p: Floats, ranks: Floats, others: Floats) -> tuple[ItemOrder
 def _positions(r: Runs) -> Positions:
     """Where the right answers are printed, and errors with the answer there."""
     at = r.positions[r.starts[:-1]]
-    found = position_test(at, r.items.n_options)
+    found = position_test(at, r.items.n_options, strata=r.strata)
     k = np.repeat(r.items.n_options, np.diff(r.starts))
     wrong = {}
     for size in np.unique(r.items.n_options).tolist():

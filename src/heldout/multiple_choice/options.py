@@ -10,7 +10,7 @@ from typing import Any
 from heldout.checks import check_count, check_n_jobs, check_seed, check_share
 from heldout.errors import InputError
 from heldout.multiple_choice.asking import REPEATS, as_chooser, ask, exchangeable_items, how_asked, prepare
-from heldout.multiple_choice.evidence import Gathered, judged, not_applicable
+from heldout.multiple_choice.evidence import Declared, Gathered, judged, least_attainable, not_applicable, too_few
 from heldout.multiple_choice.items import Items
 from heldout.multiple_choice.readers import read_items
 from heldout.multiple_choice.result import Alternative, LeftOut, OptionsResult
@@ -100,8 +100,11 @@ def options(
     >>> import numpy as np
     >>> import heldout
     >>> rng = np.random.default_rng(0)
-    >>> names = ["oak", "ash", "elm", "fir"]
-    >>> items = [{"question": f"Tree {i}?", "options": names, "answer": int(rng.integers(4))} for i in range(60)]
+    >>> trees = ["oak", "ash", "elm", "fir"]
+    >>> items = [
+    ...     {"question": f"Tree {i}?", "options": [f"{tree} {i}" for tree in trees], "answer": int(rng.integers(4))}
+    ...     for i in range(60)
+    ... ]
     >>> letters = {item["question"]: item["answer"] for item in items}
     >>> found = heldout.options(items, lambda question, options: letters[question], n_resamples=999)
     >>> found.verdict, found.p_value, found.errors_printed, round(found.errors_expected)
@@ -109,22 +112,31 @@ def options(
     """
     seed = check_seed(seed)
     check_n_jobs(n_jobs)
+    if resume and checkpoint is None:
+        raise InputError("`resume` goes on with what `checkpoint` names; give the folder.")
     check_tests(level, n_resamples, alternative, uniform)
+    declared = Declared(
+        uniform=uniform, alternative=alternative, mid_p=mid_p, level=level, n_resamples=n_resamples, seed=seed
+    )
     if isinstance(items, Runs):
         if model is not None:
             raise InputError("`items` are runs, which have answers already; leave `model` out.")
         items, model = None, items
     if isinstance(model, Runs):
         _refuse_asking(orders=orders, n_items=n_items, repeats=repeats, confirm=confirm)
-        asked = _of_runs(model)
+        asked = _of_runs(model, declared)
     else:
         if model is None:
             raise InputError("`model` is not given: a function, a model of heldout.scorers, or what read_runs returns.")
         chooser = as_chooser(model)
         given = items if isinstance(items, Items) else read_items(items)
         ready = prepare(
-            given, chooser, orders=orders, n_items=n_items, repeats=REPEATS if repeats is None else repeats, seed=seed
-        )
+            given, chooser, orders=orders, n_items=n_items, shuffled=uniform,
+            repeats=REPEATS if repeats is None else repeats, seed=seed,
+        )  # fmt: skip
+        stuck = too_few(least_attainable(ready.arranged, declared), level)
+        if stuck:
+            raise InputError(f"nothing was asked: {stuck[0].lower()}{stuck[1:]}")
         if confirm is not None:
             confirm(ready.asked)
         digest = chooser.digest()
@@ -136,13 +148,9 @@ def options(
             runs=runs, left=ready.left, n_given=ready.n_given, kind=ready.kind, digest=given.digest(),
             how=how_asked(chooser, digest),
         )  # fmt: skip
-    how: dict[str, Any] = {
-        "uniform": uniform, "alternative": alternative, "mid_p": mid_p, "level": level, "n_resamples": n_resamples,
-        "seed": seed,
-    }  # fmt: skip
     if asked.runs.not_applicable:
-        return not_applicable(asked, asked.runs.not_applicable, **how)
-    return judged(asked, n_jobs=n_jobs, **how)
+        return not_applicable(asked, asked.runs.not_applicable, declared)
+    return judged(asked, declared, n_jobs=n_jobs)
 
 
 def check_tests(level: float, n_resamples: int, alternative: str, uniform: bool) -> None:
@@ -171,13 +179,13 @@ def _refuse_asking(**given: Any) -> None:
             raise InputError(f"`{name}` is for a model that is asked; existing runs have their orders. Leave it out.")
 
 
-def _of_runs(runs: Runs) -> Gathered:
+def _of_runs(runs: Runs, declared: Declared) -> Gathered:
     """Existing runs without the items whose order is not arbitrary."""
     digest = runs.digest()[:16]
     gone = [LeftOut(id=name, reason=reason) for reason, names in runs.left_out.items() for name in names]
     n_given = len(runs.items) + len(gone)
     if runs.with_text and not runs.not_applicable:
-        kept, left = exchangeable_items(runs.items)
+        kept, left = exchangeable_items(runs.items, shuffled=declared.uniform)
         runs, gone = runs.select(kept), [*gone, *left]
     how = {"runs": ", ".join(runs.names)} if runs.names else {}
     return Gathered(runs=runs, left=tuple(gone), n_given=n_given, kind="logged", digest=digest, how=how)

@@ -104,7 +104,8 @@ class OptionsResult(Result):
     Parameters
     ----------
     ruling : Verdict
-        By the conditional test, or by the Poisson-binomial one where uniformity was declared.
+        By the conditional test, or by the Poisson-binomial one where uniformity was declared. Its p is NaN where
+        nothing can be told.
     p_values : PValues
         Of all three tests.
     errors_printed, errors_expected, errors_spread : float
@@ -143,12 +144,14 @@ class OptionsResult(Result):
         Answers from which no option could be read, which count as wrong; those to printed orders among them.
     items : tuple of ItemOrders
         In their order.
-    n_first, n_listed, first_needed : int
-        Items whose printed order has the best score of all alone; those listed at the rate `fdr`; and how many would
-        have to be first for any list.
+    n_first, n_listed, shortest_list : int
+        Items whose printed order has the best score of all alone; those listed at the rate `fdr`; and the fewest that
+        any list at that rate has with so many orders, however strong the evidence of each (0: no list is possible).
+    first_expected : float
+        How many would be first by chance.
     fdr, floor : float
-        False discovery rate of the list, and the share of those that are first which chance alone puts there: no list
-        comes below it, however strong the evidence. NaN where none is first.
+        False discovery rate of the list, and the share of those that are first which chance alone puts there. NaN
+        where none is first.
     exhibits : tuple of Exhibit
         The items with the strongest evidence.
     n_resamples, seed : int
@@ -162,7 +165,8 @@ class OptionsResult(Result):
     Examples
     --------
     >>> import heldout
-    >>> items = [{"question": f"Tree {i}?", "options": ["oak", "ash", "elm"], "answer": i % 3} for i in range(30)]
+    >>> trees = [[f"{tree} {i}" for tree in ("oak", "ash", "elm")] for i in range(30)]
+    >>> items = [{"question": f"Tree {i}?", "options": trees[i], "answer": i % 3} for i in range(30)]
     >>> result = heldout.options(items, lambda question, options: 0, n_resamples=99)
     >>> result.verdict, result.errors_printed, result.n_orders
     ('no dependence found', 20, 6)
@@ -200,8 +204,9 @@ class OptionsResult(Result):
     unparsed_printed: int
     items: tuple[ItemOrders, ...]
     n_first: int
+    first_expected: float
     n_listed: int
-    first_needed: int
+    shortest_list: int
     fdr: float
     floor: float
     exhibits: tuple[Exhibit, ...]

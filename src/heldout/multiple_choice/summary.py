@@ -22,14 +22,14 @@ QUESTION = 70  # characters of a question in a table
 HEADLINES = {
     "depends on the printed order": "The score depends on the printed order",
     "no dependence found": "No sign that the score depends on the printed order",
-    "cannot tell": "Whether the score depends on the printed order cannot be told",
+    "cannot tell": "Cannot tell whether the score depends on the printed order",
     "not applicable": "Not applicable",
 }
 CONDITIONAL = (
     "The verdict is the conditional test’s, declared up front: given how often each place holds the answer, all ways "
     "to choose one order for each item are equally likely for a model that has nothing to do with the printed one. It "
-    "holds whatever places benchmark and model prefer, if the place of the right answer has one law for all items with "
-    "as many options"
+    "holds whatever places benchmark and model prefer, if each item was printed in an order of its own, and the place "
+    "of the right answer has one law for all items with as many options"
 )
 DECLARED = (
     "The verdict is the Poisson-binomial test’s, since the printed orders were declared to be shuffled: each item is "
@@ -47,11 +47,18 @@ KINDS = {
 }
 MEANT = {
     "depends on the printed order": "The model is right as printed more often than its own answers in other orders "
-    "explain: it has met the benchmark, or something that was made from it, in this order or with these letters.",
+    "explain. By chance alone a model that has nothing to do with the printed orders does as well with a probability "
+    "of at most {p}. Where none of the points below applies, the likely reason is that it has met the benchmark, or "
+    "something that was made from it, in this order or with these letters.",
     "no dependence found": "The printed orders are to this model as others are, as far as this test sees: look at the "
     "detectable share.",
     "cannot tell": "Nothing, for the model or against it: there was too little to compare.",
 }
+WORSE_MEANT = (
+    "The model is wrong as printed more often than its own answers in other orders explain. Having seen the benchmark "
+    "does not do that; a printed order that is harder than others does, for example with the most tempting wrong "
+    "option first, or a run as printed that was made in another way."
+)
 WITHIN = " of a stratum"
 SORTED_MEANT = (
     "The model is right as printed more often than its own answers in other orders explain: either it has met the "
@@ -64,6 +71,8 @@ NOT_MEANT = (
     "the most plausible wrong option next to the right one.",
     "An honest model stands out, too, where some sources print the answer at other places than others do, and are "
     "harder or answered by habit: tell them apart with --strata, or by giving each source as a file of its own.",
+    "An honest model stands out where one order was chosen for many items at once. Of items with the same options one "
+    "is tested for that reason, unless orders are declared to be shuffled; items that share some options are all kept.",
     "An item on the list is a suspect, not a culprit: some are best in the printed order by chance.",
 )
 RUNS_NOT_MEANT = (
@@ -79,6 +88,10 @@ NEXT_FOUND = (
     "Report the score over shuffled orders instead of the printed one.",
     "Read the items at the top of the list, and look for the benchmark as printed in the training data.",
     "Compare with a model that is older than the benchmark: it should not stand out.",
+)
+NEXT_WORSE = (
+    "Compare the items that are wrong as printed and right in other orders: what do their printed orders share?",
+    "Where the orders are from several runs, run all of them again together.",
 )
 NEXT_QUIET = (
     "More items find smaller shares: the detectable share falls with the square root of their number.",
@@ -136,10 +149,11 @@ def _sentences(result: OptionsResult) -> Iterator[str]:
         yield f"{result.ruling.reason[:1].upper()}{result.ruling.reason[1:].rstrip('.')}."
     if result.verdict in ("not applicable", "cannot tell"):
         return
-    where = "over all orders" if result.uniform else "in other orders with the answers as often at each place"
+    where = "over all orders" if result.uniform else "in other orders, with each place holding the answer as often"
+    expected = f"{page.fixed(result.errors_expected, 1)} ± {page.fixed(result.errors_spread, 1)}"
     yield (
         f"p = {page.p_text(result.p_value)}: {result.errors_printed:,} of {result.n_items:,} items are wrong as "
-        f"printed; {page.fixed(result.errors_expected, 1)} ± {page.fixed(result.errors_spread, 1)} would be {where}."
+        f"printed; {expected} are expected {where}."
     )
     if result.items and all(item.wrong_others == item.wrong_printed for item in result.items):
         yield "Each item is right in all of its orders, or wrong in all of them."
@@ -160,13 +174,14 @@ def _worse(result: OptionsResult) -> bool:
 
 def _detectable(result: OptionsResult) -> str:
     sides = "" if result.alternative == "overfitted" else ", two-sided"
-    basis = f"power 0.8 at level {result.level:g}{sides}, by the normal approximation and the errors measured here"
+    told = f"at level {result.level:g}{sides}"
     if math.isnan(result.detectable):
-        return f"Not even a model that has memorised every printed order would be found ({basis})."
+        return f"Not even a model that has memorised every printed order would be found ({told})."
     named = " and named an option for each" if is_often_unread(result) else ""
     return (
         f"Had the model memorised the printed order of {page.percent(result.detectable)} of the items{named}, it would "
-        f"have been found ({basis}); a smaller share may go unseen."
+        f"have been found (power 0.8 {told}, by the normal approximation and the errors measured here); a smaller "
+        "share may go unseen."
     )
 
 
@@ -228,7 +243,11 @@ def _figures(result: OptionsResult) -> tuple[page.Figure, ...]:
     basis = f"of items memorised as printed, with power 0.8 at level {result.level:g}; normal approximation, plug-in"
     elsewhere = f"{page.percent(1 - result.errors_others)} over the other orders"
     return page.figures(
-        ("p", page.p_text(result.p_value), f"{sides}{', mid-p, not valid' * result.mid_p}; {others}; {ranks}"),
+        (
+            "p",
+            page.p_text(result.p_value),
+            f"{sides}{_least(result)}{', mid-p, not valid' * result.mid_p}; {others}; {ranks}",
+        ),
         (
             SCORE,
             page.percent(1 - result.errors_printed / n),
@@ -236,6 +255,13 @@ def _figures(result: OptionsResult) -> tuple[page.Figure, ...]:
         ),
         ("Detectable share", share, basis),
     )
+
+
+def _least(result: OptionsResult) -> str:
+    """That p can be no smaller, where it is as small as draws can make it."""
+    least = (1 if result.alternative == "overfitted" else 2) / (result.n_resamples + 1)
+    at_least = not result.uniform and result.p_value <= least
+    return f", no smaller with {result.n_resamples:,} draws" if at_least else ""
 
 
 def _facts(result: OptionsResult) -> Iterator[tuple[str, str]]:
@@ -279,9 +305,7 @@ def _sections(result: OptionsResult) -> Iterator[page.Section]:
         "Where the answers stand", _skew(result), *_positions(result), _sorted(result), anchor="positions"
     )
     yield page.Section.of("What was left out", *_left_out(result))
-    if not _worse(result):
-        meant = SORTED_MEANT if found and any(check.is_found for check in result.sorted) else MEANT[result.verdict]
-        yield page.Section.of("What it means", meant)
+    yield page.Section.of("What it means", _meant(result))
     if not stuck:
         yield page.Section.of("What it does not mean", page.Points(_not_meant(result)))
     yield page.Section.of(NEXT, page.Points(_next(result)), printed=stuck)
@@ -289,7 +313,17 @@ def _sections(result: OptionsResult) -> Iterator[page.Section]:
     yield page.Section.of("What was tested", page.Facts((*_facts(result), *asked)))
 
 
+def _meant(result: OptionsResult) -> str:
+    if _worse(result):
+        return WORSE_MEANT
+    if result.verdict == "depends on the printed order" and any(check.is_found for check in result.sorted):
+        return SORTED_MEANT
+    return MEANT[result.verdict].format(p=page.p_text(result.p_value))
+
+
 def _next(result: OptionsResult) -> tuple[str, ...]:
+    if _worse(result):
+        return NEXT_WORSE
     if result.verdict == "depends on the printed order":
         return NEXT_FOUND
     if result.verdict == "cannot tell":
@@ -317,23 +351,21 @@ def _histogram(result: OptionsResult) -> page.LineChart | None:
 
 
 def _evidence(result: OptionsResult) -> str:
-    rate, needed = page.percent(result.fdr, 0), result.first_needed
+    rate = page.percent(result.fdr, 0)
     told = f"Listed at a false discovery rate of {rate}: {page.of_text(result.n_listed, result.n_items)}."
     if not result.uniform:
         told += " Each order is weighted by how often answers are printed at its place, a plug-in."
     if math.isnan(result.p_values.ranks):
         return f"{told} Without log-probabilities, orders are told apart by right and wrong alone, which says little."
-    takes = f"takes {needed:,} of them" if needed <= result.n_items else "is not possible with so few orders"
-    floor = (
-        ""
-        if math.isnan(result.floor)
-        else f", so that no list has a rate below {page.percent(min(1.0, result.floor), 0)}"
+    told += (
+        f" Best of all their orders as printed, alone: {result.n_first:,}, where chance gives about "
+        f"{page.fixed(result.first_expected, 0)}."
     )
-    return (
-        f"{told} Best of all their orders as printed: {result.n_first:,}, about "
-        f"{page.fixed(result.fdr * needed, 0)} by chance alone{floor}; a list at {rate} {takes}, however strong the "
-        "evidence of each. All items together are the test."
-    )
+    if not result.shortest_list:
+        told += f" With so few orders no list at {rate} is possible, however strong the evidence of each item."
+    elif not result.n_listed:
+        told += f" With so many orders a list at {rate} has at least {page.counted(result.shortest_list, 'item')}."
+    return f"{told} All items together are the test."
 
 
 def _items(result: OptionsResult) -> page.Table | None:
@@ -368,14 +400,22 @@ def _orders_table(e: Exhibit) -> page.Table:
     rows = []
     answers = zip(e.orders.tolist(), e.chosen.tolist(), e.scores.tolist(), strict=True)
     for i, (order, chosen, score) in enumerate(answers):
-        said = "none" if chosen == UNPARSED else LETTERS[order[chosen]]
-        verdict = "right" if chosen != UNPARSED and order[chosen] == e.answer else "wrong"
+        said = "none" if chosen == UNPARSED else LETTERS[chosen]
+        right = chosen != UNPARSED and order[chosen] == e.answer
+        which = "right" if right else "wrong" if chosen == UNPARSED else f"wrong: {LETTERS[order[chosen]]} in print"
         name = " ".join(LETTERS[option] for option in order)
-        row = (f"{name} (as printed)" if i == 0 else name, LETTERS[order.index(e.answer)], said, verdict)
+        row = (f"{name} (as printed)" if i == 0 else name, LETTERS[order.index(e.answer)], said, which)
         rows.append((*row, page.fixed(math.exp(score), 3)) if scored else row)
-    columns = ("Order", "Answer stands at", "Chosen", "That is", *(("Probability of the answer",) if scored else ()))
-    words = ("Answer stands at", "Chosen", "That is")
-    caption = "Options by their printed letters, in the orders in which they were shown"
+    columns = (
+        "Order",
+        "Answer stands at",
+        "Model says",
+        "That is",
+        *(("Probability of the answer",) if scored else ()),
+    )
+    words = ("Answer stands at", "Model says", "That is")
+    caption = "Options by their printed letters, in the orders in which they were shown; what the model says by the "
+    caption += "letters that it was shown"
     return page.Table.of(caption, columns, rows, words=words, chosen=0)
 
 
@@ -415,7 +455,8 @@ def _left_out(result: OptionsResult) -> Iterator[page.Block | str]:
     if OF_ITEMS.keys() & result.left_out.keys():
         yield (
             "Where options have an order of their own, the printed one is not arbitrary. What is left out for that "
-            "depends on the question and the set of options only, never on the printed order: that would bias the test."
+            "depends on questions and sets of options only, never on the printed order: that would bias the test. "
+            "Wording is recognised in English; what other languages say is mostly kept."
         )
     reasons = [(_reason(name), f"{count:,}", REASONS.get(name, "")) for name, count in result.left_out.items()]
     yield page.Table.of(

@@ -12,13 +12,17 @@ No p_i is below that of a printed order with the highest score alone,
 
 .. math:: f_i = w(\text{printed}) / \sum_{\pi \in S_i} w(\pi),    \tag{2}
 
-1 / 24 with all orders of four options. Items that nobody memorised are first of their orders so often by chance; of n_1
-items that are first, about the share
+1 / 24 with all orders of four options. Of the items that nobody memorised, the highest of its scores alone has the
+printed order of so many by chance,
 
-.. math:: \sum_i f_i / n_1    \tag{3}
+.. math:: e = \sum_i w(\text{highest of } S_i \text{ alone}) / \sum_{\pi \in S_i} w(\pi),    \tag{3}
 
-is there by chance, and no list has a false discovery rate below that. A list at the rate q thus needs sum f_i / q items
-that are first: with 24 orders and q = 0.1, 42 % of all.
+so that of n_1 items that are first about the share e / n_1 is there by chance. By Benjamini and Hochberg's rule k of n
+items are listed at the rate q where k of them have p of at most k q / n; as no p is below its f, a list has at least
+
+.. math:: k_0 = \min \{k : n f_{(k)} \le k q\}    \tag{4}
+
+items, f in rising order: with 24 orders and q = 0.1, 42 % of all. Where there is no such k, no list is possible.
 """
 
 from __future__ import annotations
@@ -54,19 +58,21 @@ class MemorisedItems(Record):
         Items that can be listed, the first so many of `order`.
     n_ranked, n_first : int
         Items that have a p; those whose printed order has the highest score alone.
+    first_expected : float
+        How many would have it by chance.
     q, floor : float
-        Rate of the list; the share of the items that are first which chance alone puts there, below which no list
-        comes. It is NaN where none is first, and may exceed 1.
-    needed : int
-        How many would have to be first for a list at the rate q.
+        Rate of the list; the share of the items that are first which chance alone puts there. It is NaN where none is
+        first, and may exceed 1.
+    shortest : int
+        Fewest items that any list at the rate q has, however strong the evidence of each; 0 where none is possible.
 
     Examples
     --------
     >>> import numpy as np
     >>> from heldout.statistics import memorised_items
     >>> found = memorised_items([0, 2, 4], [0, 1, 1, 0], [-0.1, -2.0, -3.0, -0.5])
-    >>> found.p_values.tolist(), found.n_first, found.floor
-    ([0.5, 1.0], 1, 1.0)
+    >>> found.p_values.tolist(), found.n_first, found.first_expected, found.shortest
+    ([0.5, 1.0], 1, 1.0, 0)
     """
 
     unlisted = ("p_values", "order")
@@ -77,9 +83,10 @@ class MemorisedItems(Record):
     n_listed: int
     n_ranked: int
     n_first: int
+    first_expected: float
     q: float
     floor: float
-    needed: int
+    shortest: int
 
     @property
     def listed(self) -> NDArray[np.intp]:
@@ -127,7 +134,7 @@ def memorised_items(
     >>> from heldout.statistics import memorised_items
     >>> scores = [[-0.1, -1.0, -1.1, -1.2]] * 6 + [[-1.0, -0.1, -0.2, -0.3]] * 4
     >>> found = memorised_items(np.arange(0, 41, 4), [0, 1, 2, 3] * 10, np.ravel(scores), uniform=True, q=0.5)
-    >>> found.n_listed, found.n_first, round(found.floor, 3), found.needed
+    >>> found.n_listed, found.n_first, round(found.floor, 3), found.shortest
     (6, 6, 0.417, 5)
     """
     check_share(q, "q")
@@ -144,17 +151,21 @@ def memorised_items(
     unknown = np.logical_or.reduceat(np.isnan(x), begin[:-1])
     p[unknown] = np.nan
     known = p[~unknown]
-    first = int(np.count_nonzero(known <= floors[~unknown] * (1 + SAME)))
-    by_chance = float(floors[~unknown].sum())
+    best = x == np.maximum.reduceat(x, begin[:-1])[item]
+    alone = np.add.reduceat(best, begin[:-1], dtype=np.int64) == 1  # never of an item with NaN
+    first = int(np.count_nonzero(alone & best[begin[:-1]]))
+    by_chance = float((np.add.reduceat(np.where(best, weights, 0.0), begin[:-1]) / total)[alone].sum())  # (3)
+    lists = len(known) * np.sort(floors[~unknown]) <= q * (1 + SAME) * np.arange(1, len(known) + 1)  # (4)
     return MemorisedItems(
         p_values=p,
         order=np.argsort(p, kind="stable"),  # NaN last
         n_listed=benjamini_hochberg(known, q),
         n_ranked=len(known),
         n_first=first,
+        first_expected=by_chance,
         q=q,
-        floor=by_chance / first if first else math.nan,  # (3)
-        needed=math.ceil(by_chance / q * (1 - SAME)),
+        floor=by_chance / first if first else math.nan,
+        shortest=int(np.argmax(lists)) + 1 if lists.any() else 0,
     )
 
 

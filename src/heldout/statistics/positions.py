@@ -1,11 +1,12 @@
 r"""Whether the right answer stands at every position equally often.
 
-Pearson's statistic, summed over strata of items with as many options,
+Pearson's statistic, summed over strata of items with as many options (and of one source: sources that prefer other
+places may look uniform together),
 
-.. math:: X = \sum_k \sum_{q=1}^{k} \frac{(c_{kq} - n_k / k)^2}{n_k / k},    \tag{1}
+.. math:: X = \sum_s \sum_{q=1}^{k_s} \frac{(c_{sq} - n_s / k_s)^2}{n_s / k_s},    \tag{1}
 
 has its exact law by enumeration where there is one stratum with few enough tables of counts; by drawn tables where some
-expected count is below 50; and by the chi-squared law with the sum of k - 1 degrees of freedom elsewhere.
+expected count is below 50; and by the chi-squared law with the sum of all k_s - 1 degrees of freedom elsewhere.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from scipy.special import chdtrc, gammaln
 
 from heldout.checks import check_count
 from heldout.errors import InputError
+from heldout.groups import group_codes
 from heldout.results import Record
 from heldout.statistics.margins import TIE, monte_carlo_p
 
@@ -60,7 +62,12 @@ class PositionTestResult(Record):
 
 
 def position_test(
-    positions: ArrayLike, n_options: ArrayLike, *, n_resamples: int = 9999, rng: np.random.Generator | None = None
+    positions: ArrayLike,
+    n_options: ArrayLike,
+    *,
+    strata: ArrayLike | None = None,
+    n_resamples: int = 9999,
+    rng: np.random.Generator | None = None,
 ) -> PositionTestResult:
     """Test that the right answer stands at every position equally often.
 
@@ -70,6 +77,8 @@ def position_test(
         Of the right answer as printed, from 0.
     n_options : (n_items,) int
         How many options each item has.
+    strata : (n_items,), optional
+        Items of one source; those with as many options are a stratum of their own in each.
     n_resamples : int
         Tables of counts that are drawn, where they are.
     rng : numpy.random.Generator, optional
@@ -95,18 +104,22 @@ def position_test(
         raise InputError(f"`positions` has shape {at.shape} and `n_options` {k.shape}; both need one number per item.")
     if (at < 0).any() or (at >= k).any():
         raise InputError("`positions` must be from 0 to one less than `n_options`.")
-    tables = {int(s): np.bincount(at[k == s], minlength=int(s)) for s in np.unique(k)}
-    statistic = sum(float(_pearson(c)) for c in tables.values())
-    freedom = sum(s - 1 for s in tables)
-    sizes = {s: int(c.sum()) for s, c in tables.items()}
+    source = np.zeros(len(at), dtype=np.intp) if strata is None else group_codes(strata, len(at), what="strata")
+    parts = [
+        (size, (k == size) & (source == code))
+        for size, code in sorted(set(zip(k.tolist(), source.tolist(), strict=True)))
+    ]
+    tables = [np.bincount(at[part], minlength=size) for size, part in parts]
+    statistic = sum(float(_pearson(c)) for c in tables)
+    freedom = sum(len(c) - 1 for c in tables)
     method: Literal["exact", "drawn", "chi-squared"]
     if len(tables) == 1 and comb(len(at) + freedom, freedom) <= MOST_TABLES:
         p, method = _enumerated(statistic, len(at), freedom + 1), "exact"
-    elif min(n / s for s, n in sizes.items()) < FEW:
-        p, method = _drawn(statistic, sizes, n_resamples, rng or np.random.default_rng(0)), "drawn"
+    elif min(c.sum() / len(c) for c in tables) < FEW:
+        p, method = _drawn(statistic, tables, n_resamples, rng or np.random.default_rng(0)), "drawn"
     else:
         p, method = float(chdtrc(freedom, statistic)), "chi-squared"
-    counts = {str(s): tuple(c.tolist()) for s, c in tables.items()}
+    counts = {str(s): tuple(np.bincount(at[k == s], minlength=s).tolist()) for s in np.unique(k).tolist()}
     return PositionTestResult(counts=counts, statistic=statistic, freedom=freedom, p_value=p, method=method)
 
 
@@ -130,9 +143,10 @@ def _enumerated(statistic: float, n: int, k: int) -> float:
     return float(min(1.0, np.exp(log_p).sum()))
 
 
-def _drawn(statistic: float, sizes: dict[int, int], n_resamples: int, rng: np.random.Generator) -> float:
+def _drawn(statistic: float, tables: list[NDArray[np.int64]], n_resamples: int, rng: np.random.Generator) -> float:
     drawn = np.zeros(n_resamples)
-    for k, n in sizes.items():
+    for table in tables:
+        k, n = len(table), int(table.sum())
         size = CELLS // k
         for a in range(0, n_resamples, size):
             some = drawn[a : a + size]

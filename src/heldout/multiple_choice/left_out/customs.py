@@ -122,8 +122,9 @@ def is_scale(rests: Sequence[Sequence[str]]) -> bool:
 
 def _is_only_or_both(words: Sequence[Sequence[str]]) -> bool:
     """ "X only", "Y only", "both X and Y"."""
-    alone = sum(own[0] == "only" or own[-1] == "only" for own in words)
-    return alone >= 2 or (alone == 1 and any(own[0] in ("both", "neither", "either") for own in words))
+    told = [own for own in words if own]  # not of "?" or "()"
+    alone = sum(own[0] == "only" or own[-1] == "only" for own in told)
+    return alone >= 2 or (alone == 1 and any(own[0] in ("both", "neither", "either") for own in told))
 
 
 def _are_letters(words: Sequence[Sequence[str]]) -> bool:

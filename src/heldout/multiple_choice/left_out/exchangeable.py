@@ -20,8 +20,10 @@ from heldout.multiple_choice.left_out.references import bear_letters, names_plac
 from heldout.multiple_choice.left_out.wording import some_nearly_same, without_shared, words_of
 from heldout.scorers.choices import LETTERS
 
+Key = tuple[object, ...]
 
-def left_out(items: Sequence[Item]) -> tuple[str | None, ...]:
+
+def left_out(items: Sequence[Item], *, shuffled: bool = False) -> tuple[str | None, ...]:
     """Why each item is left out, a key of `OF_ITEMS`; None where it stays.
 
     Examples
@@ -30,15 +32,37 @@ def left_out(items: Sequence[Item]) -> tuple[str | None, ...]:
     >>> left_out([Item(str(i), "Which?", texts, 0) for i, texts in enumerate(options)])
     ('numbers', None, 'duplicate_item', 'conventional', 'references')
     """
-    met: set[str] = set()
-    return tuple(left_out_for(item, met) for item in items)
+    met: set[Key] = set()
+    return tuple(left_out_for(item, met, shuffled=shuffled) for item in items)
 
 
-def left_out_for(item: Item, met: set[str]) -> str | None:
-    """Why an item is left out after those whose keys were met, to which its own is added; None where it stays."""
-    reason = reason_of(item) or ("duplicate_item" if item.key in met else None)
-    met.add(item.key)
-    return reason
+def left_out_for(item: Item, met: set[Key], *, shuffled: bool = False) -> str | None:
+    """Why an item is left out after those whose keys were met, to which its own are added; None where it stays.
+
+    Items with the same options, as news desks or classes are, may all be printed in one order, drawn once; the tests
+    take as many draws as there are items. One of them stays, unless orders were shuffled item by item.
+
+    Examples
+    --------
+    >>> met, desks = set(), ("politics", "sports")
+    >>> [left_out_for(Item(str(i), f"Story {i}?", desks, 0), met) for i in range(2)]
+    [None, 'shared_options']
+    """
+    reason = reason_of(item)
+    if reason is not None:
+        return reason
+    options = tuple(sorted(map(_spelled, item.options)))
+    same: Key = (_spelled(item.question), options)
+    if same in met:
+        return "duplicate_item"
+    shared = options in met and not shuffled
+    met |= {same, options}
+    return "shared_options" if shared else None
+
+
+def _spelled(text: str) -> tuple[str, ...]:
+    """What is left of a text where case, spaces and punctuation do not count; the text where nothing is left."""
+    return tuple(words_of(text)) or (text,)
 
 
 def reason_of(item: Item) -> str | None:

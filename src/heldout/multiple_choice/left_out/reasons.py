@@ -11,6 +11,7 @@ OF_ITEMS = {
     "dates": "all options, or all but one of four or more, are dates or times",
     "numbers": "all options, or all but one of four or more, are numbers or quantities",
     "conventional": 'custom gives the options an order ("always", "never"; "True", "False"; "I only", "I and II only")',
+    "shared_options": "another item has the same options; printed in one order, all of them are one draw of an order",
     "duplicate_item": "the same question with the same options is there already, or more than once in a run",
 }
 # By the runs that are there (`logs/joined.py`).
