@@ -303,6 +303,7 @@ MOODS: dict[str, tuple[int, bytes, dict[str, str]]] = {
     "quota": (429, b'{"error": {"message": "You exceeded it.", "code": "insufficient_quota"}}', {}),
     "patience": (429, b'{"error": {"message": "Tomorrow."}}', {"retry-after": "86400"}),
     "router": (200, b'{"error": {"message": "Provider gone", "code": 502}}', {"content-type": "application/json"}),
+    "overloaded": (200, b'{"error": {"message": "Overloaded"}}', {"content-type": "application/json"}),
     "filter": (400, b'{"error": {"message": "Filtered.", "code": "content_filter"}}', {}),
     "thinking": (
         200,

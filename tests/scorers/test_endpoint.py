@@ -161,7 +161,11 @@ def test_the_first_question_may_be_refused_but_not_all(tmp_path, status):
             chooser = model(server, seed=seed)
             assert [c.chosen == UNPARSED for c in chooser.choose(questions(3))] == [True] * 2 + [False] * 4
             assert chooser.settings["top_logprobs"] == 20
-    says = r"refuses the key in `api_key` \(403: Invalid prompt" if status == 403 else "refuses the question '.*flagged"
+    says = (
+        r"refuses the key in `api_key` \(403: Invalid prompt"
+        if status == 403
+        else r"refuses all of 3 questions that were tried \(400: Invalid prompt"
+    )
     with StandIn(refuses={"Question": status}) as server, pytest.raises(InputError, match=says):
         model(server, tmp_path, api_key=KEY).choose(questions(9))
     with StandIn(mood=str(status), after=20) as server:
@@ -243,7 +247,8 @@ def test_rate_after_a_pause():
     [
         ("401", r"requires a key \(401: stand-in is in a mood\); put it into the environment variable OPENAI"),
         ("404", r"is not there \(404: stand-in is in a mood\); `url` is what other clients call the base address"),
-        ("500", r"fails \(500: stand-in is in a mood\) \(tried 3 times\)\.$"),
+        ("500", r"fails \(500: stand-in is in a mood\) \(tried 3 times\); try again later\.$"),
+        ("overloaded", r"answers with an error instead \(200: Overloaded\) \(tried 3 times\); try again later\.$"),
         ("422", r"refuses the question 'Question \d\?' \(422: stand-in is in a mood\)\."),
         ("html", "answers with a web page, perhaps one to log in, which is not the protocol"),
         ("stream", "answers with a stream, although none was asked for"),
@@ -278,6 +283,14 @@ def test_models_that_reason_need_room(tmp_path):
             chooser = model(server, tmp_path, max_tokens=tokens)
             assert {c.chosen for c in chooser.choose(questions(2))} == {UNPARSED}
             assert chooser.cut_off == 4
+
+
+def test_a_model_that_names_no_option_is_asked_no_more_the_second_time(tmp_path):
+    with StandIn(says="Who knows?") as server:
+        for _ in range(2):
+            with pytest.raises(InputError, match="named no option in any of 50 answers.*`template`.$"):
+                model(server, tmp_path, concurrency=1).choose(questions(60))
+            assert server.answered.total() == 50
 
 
 def test_what_would_end_alike_is_not_said_to_go_on(tmp_path):

@@ -296,7 +296,8 @@ def _log_sum(scores: Sequence[float]) -> float:
 
 
 def error_within(payload: Any) -> tuple[int, bytes] | None:
-    """The status and the body of an error that came as a success, as routers send what went wrong behind them.
+    """The status and the body of an error that came as a success, as routers send what went wrong behind them; the
+    status is 200 where the error has none.
 
     Examples
     --------
@@ -312,7 +313,7 @@ def error_within(payload: Any) -> tuple[int, bytes] | None:
         return None
     code = error.get("code") if isinstance(error, dict) else None
     status = CODES.get(str(code), code)
-    return (status if isinstance(status, int) and status >= 400 else 400), json.dumps({"error": error}).encode()
+    return (status if isinstance(status, int) and status >= 400 else 200), json.dumps({"error": error}).encode()
 
 
 def complaint_of(content: bytes) -> tuple[str, str]:

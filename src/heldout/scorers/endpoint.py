@@ -404,11 +404,21 @@ class EndpointChooser:
             times = Counter(key for key in asked.keys if key in wanted)
             tell(len(shown) - times.total())
             refusals = Refusals(asked.n_distinct)
+            self._recall(asked, shown, refusals)
             await self._ask(client, line, missing, asked.settings, lambda key: tell(times[key]), refusals)
             if not stop.is_set():  # not before it is clear that they are few
                 for key, status in refusals.statuses.items():
                     self._cache.add(key, REFUSED.record(), lasting=status not in FOR_NOW)
         return asked
+
+    def _recall(self, asked: _Asked, shown: Sequence[Shown], refusals: Refusals) -> None:
+        """Answers that are kept count, too, where none names an option."""
+        for key, one in dict(zip(asked.keys, shown, strict=True)).items():
+            answer = self._kept(key, one)
+            if answer is not None and refusals.are_all_unread(answer.chosen(one.options, self._api)):
+                raise self._mute(answer)
+            if refusals.named:
+                return
 
     async def _find_settings(self, client: httpx.AsyncClient, line: Line, trials: Sequence[Shown]) -> Settings:
         """Ask a question with milder and milder settings until the endpoint answers, or else another one."""
@@ -417,8 +427,13 @@ class EndpointChooser:
             try:
                 return await self._settle(client, line, one)
             except RefusedError as refused:
-                errors.append(self._refusal(refused, one))
-        raise errors[0]
+                errors.append(refused)
+        if errors[0].otherwise is not None or len(trials) < TRIALS or "logprob" in errors[0].complaint.lower():
+            raise self._refusal(errors[0], trials[0])
+        raise InputError(
+            f"{self.address} refuses all of {len(trials)} questions that were tried {errors[0]}; where it wants other "
+            "fields, give them with `extra`, or try the other `api`."
+        )
 
     async def _settle(self, client: httpx.AsyncClient, line: Line, one: Shown) -> Settings:
         settings = self._wanted
@@ -507,7 +522,7 @@ class EndpointChooser:
                     response = await client.send(request)
                 return self._responses.read(response, one)
             except AgainError as again:
-                reason, way_out, wait = again.reason, ".", again.wait
+                reason, way_out, wait = again.reason, again.way_out, again.wait
                 if wait is not None:
                     line.hold(wait)
                 if again.busy and line.answered > answered:  # others get through: patience

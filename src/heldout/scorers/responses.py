@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT = 10.0
 MOST_PATIENCE = 600.0  # an endpoint that wants us to wait longer is given up on; the cache keeps what there is
 RETRIED = {408, 409, 425, 429}  # and 500 and above
+SETTINGS = ("max_tokens", "max_completion_tokens", "temperature")  # that a complaint may be about
 BASE = "`url` is what other clients call the base address, such as http://localhost:8000/v1"
 
 
@@ -39,6 +40,7 @@ class AgainError(Exception):
     def __init__(self, reason: str, wait: float | None, *, busy: bool) -> None:
         super().__init__(reason)
         self.reason, self.wait, self.busy = reason, wait, busy
+        self.way_out = "; lower `concurrency` or `rate`, or raise `max_retries`." if busy else "; try again later."
 
 
 class RefusedError(Exception):
@@ -120,7 +122,11 @@ class Responses:
         if "logprob" in complaint.lower() and status != 429:
             raise RefusedError(status, complaint, said)
         if code == "insufficient_quota" or status == 402:
-            raise InputError(f"{self.address} says that the account has no credit left ({status}{said}).")
+            raise InputError(
+                f"{self.address} says that the account has no credit left ({status}{said}); run this again when it has."
+            )
+        if status == 200 and not any(name in complaint.lower() for name in SETTINGS):
+            raise AgainError(f"answers with an error instead ({status}{said})", retry_after(headers), busy=False)
         if status in RETRIED or status >= 500:
             wait = retry_after(headers)
             if wait is not None and wait > MOST_PATIENCE:
@@ -132,7 +138,7 @@ class Responses:
         if status in (401, 403):
             way_out = f"put it into the environment variable {self.key_from}"
             error = InputError(
-                f"{self.address} refuses the key in {self.key_from} ({status}{said})."
+                f"{self.address} refuses the key in {self.key_from} ({status}{said}); is it for this endpoint?"
                 if self.has_key
                 else f"{self.address} requires a key ({status}{said}); {way_out}."
             )
