@@ -288,7 +288,7 @@ def test_models_that_reason_need_room(tmp_path):
 def test_a_model_that_names_no_option_is_asked_no_more_the_second_time(tmp_path):
     with StandIn(says="Who knows?") as server:
         for _ in range(2):
-            with pytest.raises(InputError, match="named no option in any of 50 answers.*`template`.$"):
+            with pytest.raises(InputError, match=r"named no option in any of 50 answers.*`template`\.$"):
                 model(server, tmp_path, concurrency=1).choose(questions(60))
             assert server.answered.total() == 50
 
