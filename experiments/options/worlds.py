@@ -43,6 +43,7 @@ WRONG_WAYS = {
     "one list of 8 orders for all items": {"bias": True, "skewed": True, "orders": 8, "one_list": True, "n": 1000},
     "two sources with places of their own, as one": {"sources": "one", "n": 500},
     "the same as one, skewed as MMLU's authors are": {"sources": "one", "skewed": True, "n": 500},
+    "one list of options, in one order for all items": {"classes": True, "n": 500},
 }
 
 
@@ -103,6 +104,7 @@ def items(
     varying: bool = False,
     numbers: str = "",
     one_list: bool = False,
+    classes: bool = False,
     memorised: float = 0.0,
     letters: bool = False,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -124,6 +126,9 @@ def items(
         left out": they are printed in any order, and those that rise in print are left out.
     one_list
         All items are asked in the same rearrangements of print.
+    classes
+        The options of all items are the same k classes, printed in one order that is drawn once; some classes are
+        harder than others, and the model has places that it likes with each class.
     memorised
         Share of the items that are right as printed, and else in 40 % of the orders.
     letters
@@ -140,6 +145,10 @@ def items(
         excess += np.array(BIAS)[at % 4] + rng.normal(size=(n, k))[:, at]
     preferred = np.array(law) if law else np.array(SKEWED)[np.arange(k) % 4] if skewed else np.ones(k)
     where = rng.choice(k, n, p=preferred / preferred.sum())
+    if classes:
+        right = rng.integers(0, k, n)
+        excess += rng.normal(size=(k, 1))[right] + rng.normal(size=(k, k))[right][:, at]
+        where = rng.permutation(k)[right]
     printed = np.argsort(at, kind="stable").reshape(k, -1)[where, rng.integers(0, size // k, n)]
     keep = np.ones(n, dtype=bool)
     if numbers:

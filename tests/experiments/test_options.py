@@ -122,5 +122,6 @@ def test_readme_of_the_project_quotes_the_results():
             "{} false alarms at 5 % with 2,000 items",
         ),
         ("numbers, printed in rising order, left in", "conditional", "left in, gave {} false alarms"),
+        ("one list of options, in one order for all items", "conditional", "not many ({} false alarms at 5 % with 500"),
     ):
         assert sentence.format(f"{100 * rates[world][test][0]:.3g} %") in text, (world, rates[world][test])
