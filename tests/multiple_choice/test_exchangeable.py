@@ -80,7 +80,7 @@ def shuffled(rng: np.random.Generator, k: int, *, alphabetical: bool = False) ->
 
 def test_sorted_wrong_options_are_found(rng):
     items = [shuffled(rng, 4, alphabetical=i < 40) for i in range(135)] + [shuffled(rng, 2)]
-    alphabet, _ = sorted_checks(items)
+    alphabet, _, _ = sorted_checks(items)
     assert alphabet.by == "alphabet"
     assert (alphabet.n_items, alphabet.expected) == (135, pytest.approx(135 / 6))
     assert alphabet.n_sorted >= 40
@@ -131,6 +131,38 @@ def test_an_alphabetical_benchmark_is_not_told_to_stand_by_length(rng):
     for _ in range(200):
         texts = [words[i] for i in rng.permutation(1000)[:4]]
         items.append(Item("0", "?", tuple(sorted(texts)), int(rng.integers(4))))
-    alphabet, length = sorted_checks(items)
+    alphabet, length, _ = sorted_checks(items)
     assert alphabet.is_found
     assert (length.n_items, length.is_found) == (0, False)
+
+
+def of_a_list(rng: np.random.Generator, n: int, *, one_order: bool, size: int = 14) -> list[Item]:
+    """Items whose options are some of one list; printed in the order of the list, but for the answer, or in any."""
+    order, items = rng.permutation(size), []
+    for i in range(n):
+        some = rng.choice(size, 4, replace=False)
+        right, *wrong = [int(j) for j in some]
+        wrong = sorted(wrong, key=lambda j: order[j]) if one_order else wrong
+        place = int(rng.integers(4))
+        names = [f"class {chr(97 + j) * 3}" for j in (*wrong[:place], right, *wrong[place:])]
+        items.append(Item(str(i), f"{i}?", tuple(names), place))
+    return items
+
+
+def test_options_of_one_list_in_one_order_are_found(rng):
+    found = sorted_checks(of_a_list(rng, 60, one_order=True))[2]
+    assert (found.by, found.unit, found.is_found) == ("other items", "comparisons", True)
+    assert found.n_sorted == found.n_items == 2 * found.expected > 0
+    items = of_a_list(rng, 60, one_order=False)
+    alike = total = 0
+    for one, two in itertools.combinations(items, 2):
+        wrong = [[text for i, text in enumerate(item.options) if i != item.answer] for item in (one, two)]
+        for a, b in itertools.combinations(sorted(set(wrong[0]) & set(wrong[1])), 2):
+            first = [texts.index(a) < texts.index(b) for texts in wrong]
+            alike, total = alike + (first[0] == first[1]), total + 1
+    by_chance = sorted_checks(items)[2]
+    assert (by_chance.n_sorted, by_chance.n_items) == (alike, total)
+    p_values = [sorted_checks(of_a_list(rng, 25, one_order=False))[2].p_value for _ in range(200)]
+    assert np.mean(np.array(p_values) <= 0.05) <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 200)
+    assert min(p_values) < 0.2
+    assert math.isnan(sorted_checks([shuffled(rng, 4)])[2].p_value)

@@ -222,7 +222,7 @@ def _hardly_answered(asked: Gathered) -> str:
 def _not_arbitrary(asked: Gathered) -> str:
     """What stands in the way of any verdict where options are printed sorted; empty where they are not."""
     found = " and ".join(
-        f"{BY[c.by]} in {page.of_text(c.n_sorted, c.n_items)} items, {page.fixed(c.expected, 1)} by chance "
+        f"{BY[c.by]} in {page.of_text(c.n_sorted, c.n_items)} {c.unit}, {page.fixed(c.expected, 1)} by chance "
         f"(p = {page.p_text(c.p_value)})"
         for c in asked.said["sorted"]
         if c.is_found

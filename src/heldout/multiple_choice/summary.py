@@ -72,7 +72,8 @@ NOT_MEANT = (
     "An honest model stands out, too, where some sources print the answer at other places than others do, and are "
     "harder or answered by habit: tell them apart with --strata, or by giving each source as a file of its own.",
     "An honest model stands out where one order was chosen for many items at once. Of items with the same options one "
-    "is tested for that reason, unless orders are declared to be shuffled; items that share some options are all kept.",
+    "is tested for that reason, unless orders are declared to be shuffled; items that share some options are all kept, "
+    "and whether these stand in one order is checked.",
     "An item on the list is a suspect, not a culprit: some are best in the printed order by chance.",
 )
 RUNS_NOT_MEANT = (
@@ -440,12 +441,12 @@ def _positions(result: OptionsResult) -> Iterator[page.Table]:
 
 def _sorted(result: OptionsResult) -> page.Table | None:
     rows = [
-        (BY[c.by], f"{c.n_sorted:,} of {c.n_items:,}", page.fixed(c.expected, 1), page.p_text(c.p_value))
+        (BY[c.by], f"{c.n_sorted:,} of {c.n_items:,} {c.unit}", page.fixed(c.expected, 1), page.p_text(c.p_value))
         for c in result.sorted
         if c.n_items
     ]
-    caption = "Items whose wrong options (of two options: both) stand sorted as printed"
-    return page.Table.of(caption, ("Sorted", "Items", "By chance", "p"), rows) if rows else None
+    caption = "How often wrong options (of two options: both) stand sorted as printed"
+    return page.Table.of(caption, ("Sorted", "So many", "By chance", "p"), rows) if rows else None
 
 
 def _left_out(result: OptionsResult) -> Iterator[page.Block | str]:
