@@ -1,4 +1,4 @@
-"""The first table of README.md from results/*.json: `PYTHONPATH=src:. python -m experiments.cifar10.tables`."""
+"""The tables of README.md from results/*.json: `PYTHONPATH=src:. python -m experiments.cifar10.tables`."""
 
 from __future__ import annotations
 
@@ -22,5 +22,19 @@ def measured() -> str:
     return table([*head, "detectable effect", "evaluations per picture"], rows)
 
 
+def frames() -> str:
+    rows = []
+    for name, of in json.loads((HERE / "results" / "frames.json").read_text()).items():
+        control = of["control"]
+        in_frame, untouched = (
+            f"{of[a]:.3f} / {control[b]:.3f}"
+            for a, b in (("test_error", "frame_error"), ("untouched_error", "untouched_error"))
+        )
+        p = [f"{control['p_two_sided']:.2g}", f"{control['p_error_rate']:.2g}", f"{of['p_value']:.2g}"]
+        rows.append([f"`{name}`", in_frame, untouched, f"{control['difference']:+.4f}", *p])
+    head = ["ResNet-20", "error in the frame, test / control", "untouched", "T, test minus control", "p of T"]
+    return table([*head, "p of the error", "verdict's p"], rows)
+
+
 if __name__ == "__main__":
-    fill(HERE / "README.md", {"measured": measured()})
+    fill(HERE / "README.md", {"measured": measured(), "frames": frames()})

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.pages import fill, table
+from heldout.attack.forecast import detectability, forced_choice
 
 HERE = Path(__file__).resolve().parent
 
@@ -33,6 +34,16 @@ def prior_free() -> str:
     return table(head, rows)
 
 
+def named_seldom(n: int = 10_000, m: int = 1_000) -> str:
+    """Points gained by the fewest answers, where a label is named but a few times."""
+    (row,) = [r for r in load("prior_free.json") if (r["attack"], r["n_examples"], r["n_classes"]) == ("nb", n, m)]
+    k = row["queries"][0]
+    choice = forced_choice(detectability(k, n, m), m) - 1 / m
+    cells = [f"{100 * v:.3f}" for v in (row["advantage"][0], choice, row["forecast_gain"][0])]
+    return table(["n", "m", "answers", "simulated", "forced choice", "forecast"],
+                 [[f"{n:,}", f"{m:,}", str(k), *cells]])  # fmt: skip
+
+
 def imagenet() -> str:
     rows = []
     for row in load("imagenet.json")["rows"]:
@@ -47,8 +58,11 @@ def imagenet() -> str:
 def reconstruction() -> str:
     found = load("reconstruction.json")
     classes = sorted({row["m"] for row in found["rows"]})
-    largest = {(row["k"], row["m"]): row["largest_t"] for row in found["rows"]}
-    rows = [[str(k), *(str(largest[k, m]) for m in classes)] for k in sorted({row["k"] for row in found["rows"]})]
+    told = {
+        (row["k"], row["m"]): f"{row['largest_t']} ({row['largest_t'] / row['determined']:.2f})"
+        for row in found["rows"]
+    }
+    rows = [[str(k), *(told[k, m] for m in classes)] for k in sorted({row["k"] for row in found["rows"]})]
     return table(["answers", *(f"m = {m}" for m in classes)], rows)
 
 
@@ -68,6 +82,7 @@ def least_sure() -> str:
 def main() -> None:
     made = {
         "prior-free": prior_free(),
+        "named seldom": named_seldom(),
         "imagenet": imagenet(),
         "least sure": least_sure(),
         "reconstruction": reconstruction(),

@@ -14,7 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from experiments.livecodebench.lineages import lineage
-from experiments.pages import rounded
+from experiments.pages import fill, rounded
+from experiments.pages import table as in_markdown
 from heldout import ExposureResult, Predictions, exposure
 
 HERE = Path(__file__).resolve().parent
@@ -79,6 +80,35 @@ def lines(alone: ExposureResult, together: ExposureResult, naive: dict[str, floa
     return out
 
 
+def in_short(alone: ExposureResult, together: ExposureResult, naive: dict[str, float]) -> str:
+    """What the benchmark's paper says, what came out, and why they differ."""
+    exposed = [m for m in alone.models if m.exposed]
+    most = sorted(exposed, key=lambda m: -m.z_all)[:4]
+    strata = {row["name"]: row for row in alone.to_dict()["strata"] if row["spread"]}
+    z = {name: f"{(r['observed'] - r['expected']) / r['spread']:+.1f}" for name, r in strata.items()}
+    others = [m for m in alone.models if not m.exposed]
+    out, why = max(others, key=lambda m: m.z_placebo), "not in the paper"
+    seen = f"{len(exposed)} of {len(alone.models)}"
+    drop = ", ".join(f"{m.name} {naive[m.name]:.0f}" for m in most)
+    by_lineage = f"p {together.p_value:.2g} of {together.assignments} assignments: {together.verdict}"
+    controls = f"{alone.control.p_value:.2g}, {together.control.p_value:.2g}"
+    rows = [
+        [
+            "models that could have seen problems",
+            "DeepSeek",
+            seen,
+            "all with a declared cutoff after the first problem",
+        ],
+        ["drop at the cutoff, points", "stark, on LeetCode", drop, "the four that stand out most, on all problems"],
+        ["excess by kind of problem, z", "", ", ".join(f"{name} {v}" for name, v in z.items()), why],
+        ["every model its own family", "", f"p {alone.p_value:.2g}: {alone.verdict}", why],
+        ["by lineage", "", by_lineage, why],
+        ["negative control, p: own, by lineage", "", controls, why],
+        [f"most as a placebo, of {len(others)} others", "", f"{out.name}, z {out.z_placebo:+.1f}", why],
+    ]
+    return in_markdown(["", "Jain et al. 2024", "ours", "why they differ"], rows)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--resamples", type=int, default=9999)
@@ -94,6 +124,7 @@ def main() -> None:
         (results / f"{name}.json").write_text(json.dumps(rounded(told), indent=1) + "\n")
     text = "\n".join(lines(alone, together, drops(table, cutoffs)))
     (results / "tables.md").write_text(text + "\n")
+    fill(HERE / "README.md", {"in short": in_short(alone, together, drops(table, cutoffs))})
     print(text)
 
 

@@ -28,8 +28,8 @@ FakeTensorMode = torch._subclasses.fake_tensor.FakeTensorMode
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "werpachowski" / "cifar10"
 NAMES = (
-    "brute", "checks", "codes", "figures", "near", "networks",
-    "pictures", "rescaled", "store", "study", "tables", "training",
+    "against", "brute", "checks", "codes", "evidence", "figures", "near", "networks",
+    "pictures", "published", "rescaled", "store", "study", "tables", "training",
 )  # fmt: skip
 
 
@@ -47,7 +47,8 @@ def load() -> dict:
 
 
 scripts = load()
-brute, checks, codes, figures, near, _, pictures, rescaled, store, study, tables, training = (scripts[n] for n in NAMES)
+against, brute, checks, codes, evidence, figures, near = (scripts[n] for n in NAMES[:7])
+pictures, published, rescaled, store, study, tables, training = (scripts[n] for n in NAMES[8:])
 CPU = torch.device("cpu")
 TINY = training.Setting(network="tiny", batch=16, epochs=3, peak=0.05)
 
@@ -458,7 +459,7 @@ def test_networks_of_other_kinds(data, tmp_path, cifar):
         for key in (own, wide):
             T = score_map_statistics(f[f"{key}/test_maps"], radius=2)
             assert np.array_equal(T, store.statistics(f[f"{key}/test_codes"]))
-    text = tables.write(tmp_path)
+    text, _ = tables.write(tmp_path)
     for section in ("Other generators, radii and starts", "Networks of the original pictures, with frames", "v1 5.3.3"):
         assert section in text
     t = trained(data, replace(TINY, original=True), 0)
@@ -539,9 +540,9 @@ def test_ready_before_the_pictures_come(data, cifar, tmp_path):
 
 @pytest.mark.slow
 def test_tables(kept):
-    text = tables.write(kept)
+    text, page = tables.write(kept)
     assert "# 5 networks" in text
-    assert "margin less 3 references" in text
+    assert set(page) == {"in short", "references", "power"}
     assert text.count("0 codes differ") == 3
 
 
@@ -567,46 +568,157 @@ def made_up(tmp_path):
     return tmp_path
 
 
+def audited(folder, p_T, drawn):
+    """Of the two networks with a leak: p by T, and with draws of references."""
+    keys = [f"vgg-shift-e104-leak60/seed{s}" for s in (7, 8)]
+    single = {k: {"p": {"T": [p, 1.0], tables.BY_REFERENCES: [0.0005, 0.001]}} for k, p in zip(keys, p_T, strict=True)}
+    (folder / "tables.json").write_text(json.dumps(single))
+    (folder / "draws.json").write_text(json.dumps({k: {"p": p} for k, p in zip(keys, drawn, strict=True)}))
+    return tables.Networks(folder), tables.Audits(folder)
+
+
 def test_the_positive_control(made_up):
     """What T sees is worked out; p-values of single networks are read."""
-    read = {"T": [0.04, 0.08], tables.BY_REFERENCES: [0.0005, 0.001]}
-    keys = [f"vgg-shift-e104-leak60/seed{s}" for s in (7, 8)]
-    (made_up / "tables.json").write_text(json.dumps({k: {"p": read} for k in keys}))
-    networks = tables.Networks(made_up)
-    (row,) = [r for r in tables.positive_control(networks, made_up / "tables.json").splitlines() if "60 (20 %)" in r]
+    networks, audits = audited(made_up, (0.04, 0.04), ([0.01, 0.02, 0.3], [0.01, 0.01, 0.02]))
+    (row,) = [r for r in tables.positive_control(networks, audits).splitlines() if "60 (20 %)" in r]
     cells = row.strip("| ").split(" | ")
     of, honest = (networks.average(f"vgg-shift-e104-leak{k}") for k in (60, 0))
     T = [of[f"{part}/T"] for part in ("test", "control")]
     assert cells[1:3] == ["2", f"{100 * (of['test/error'].mean() - honest['test/error'].mean()):+.2f}"]
     assert cells[3] == checks.interval(*checks.difference(*T, *networks.labels().values()))
     assert all(float(p) <= 0.002 for p in cells[4:6])
-    assert cells[6:] == ["0.04", "2 / 0", "0.0005", "2 / 2"]
+    assert cells[6:] == ["0.04", "2 of 2", "0.015", "5 of 6", "1 of 2"]
 
 
-def test_what_must_hold_is_told(made_up):
+@pytest.mark.parametrize(("drawn", "told"), [
+    (([0.01, 0.02], [0.01, 0.04]), ["from 20 % on", "yes"]),
+    (([0.01, 0.02], [0.01, 0.06]), ["never; 20 %: 3 of 4", "**no**"]),
+])  # fmt: skip
+def test_what_must_hold_is_told(made_up, drawn, told):
     """Also where it does not: thirteen networks are not a hundred, and T finds one of the two that saw pictures."""
-    read = [{"T": [p_T, 1.0], tables.BY_REFERENCES: [0.001, 0.002]} for p_T in (0.04, 0.2)]
-    found = {f"vgg-shift-e104-leak60/seed{s}": {"p": p} for s, p in zip((7, 8), read, strict=True)}
-    (made_up / "tables.json").write_text(json.dumps(found))
-    networks = tables.Networks(made_up)
-    rows = [row.strip("| ").split(" | ") for row in
-            tables.must_hold(networks, made_up, made_up / "tables.json").splitlines()[2:]]  # fmt: skip
-    told = {row[0]: row[1:] for row in rows}
-    assert told["100 VGG-like networks with a control"] == ["13", "**no**"]
-    (leaks,) = [v for k, v in told.items() if k.startswith("test pictures in training are found")]
-    assert leaks == [f"{tables.BY_REFERENCES}: 20 %; T: never", "yes"]
+    networks, audits = audited(made_up, (0.04, 0.2), drawn)
+    rows = [row.strip("| ").split(" | ") for row in tables.must_hold(networks, made_up, audits).splitlines()[2:]]
+    found = {row[0]: row[1:] for row in rows}
+    assert found["100 VGG-like networks with a control"] == ["13", "**no**"]
+    references, by_T = (v for k, v in found.items() if k.startswith("test pictures in training are found"))
+    assert references == told
+    assert by_T == ["never; 20 %: 1 of 2", "**no**"]
     error = 100 * networks.average("vgg-shift-e104-leak0")["test/error"].mean()
-    assert told["mean test error within 1.5 points of v1's 7.85 %"] == [
+    assert found["mean test error within 1.5 points of v1's 7.85 %"] == [
         f"{error:.2f} %", "yes" if error < 9.35 else "**no**",
     ]  # fmt: skip
 
 
 def test_what_must_hold_does():
+    """All but T, which is blind to the positive control."""
     (section,) = [part for part in (FOLDER / "results" / "tables.md").read_text().split("## ")
                   if part.startswith("What must hold")]  # fmt: skip
     rows = section.strip().splitlines()[4:]
-    assert len(rows) == 7
-    assert all(row.endswith("| yes |") for row in rows)
+    assert len(rows) == 8
+    (no,) = [row for row in rows if not row.endswith("| yes |")]
+    assert no.startswith("| test pictures in training are found by T")
+
+
+# --- beside v1 ---------------------------------------------------------------------------------------
+
+
+def test_the_published_range_is_a_little_wider():
+    """(8) as printed, with U = 3/2."""
+    T = np.zeros(10_000)
+    T[:90], T[90:140] = 0.5, -0.2
+    t, v, U, m = T.mean(), T.var(), 1.5, len(T)
+    exponent = m / (9 * U**2) * (v + 3 * U * t - v**0.5 * (v + 6 * U * t) ** 0.5)
+    assert evidence.p_by_v1(T) == pytest.approx(3 * np.exp(-exponent))
+    assert evidence.p_of(T) < evidence.p_by_v1(T) < 1
+
+
+def test_p_of_another_number_of_pictures():
+    """The same pictures twice have the same mean and spread."""
+    T = np.zeros(2_000)
+    T[:40] = 0.5
+    p = evidence.p_by_v1(T)
+    assert p < 1
+    assert against.with_pictures(p, 2_000, 10_000) == pytest.approx(evidence.p_by_v1(np.tile(T, 5)))
+    assert against.with_pictures(0.0281, 10_000, 2_000) == 1.0
+    assert against.stands_for(p, 2_000, T.std()) == pytest.approx(T.mean())
+
+
+def test_subsets_are_as_many_as_asked_for_and_go_through_all():
+    T = [np.arange(100.0) + 1000 * i for i in range(3)]
+    found = list(evidence.subsets(T, 10, 7))
+    assert [len(np.unique(t)) for t, _ in found] == [10] * 7
+    assert [int(t.max() // 1000) for t, _ in found] == [0, 1, 2, 0, 1, 2, 0]
+    assert all(np.array_equal(t, T[i % 3][which]) for i, (t, which) in enumerate(found))
+
+
+def test_harder_pictures_are_likelier():
+    rng = np.random.default_rng(0)
+    hard = rng.beta(0.3, 3, 5_000)
+    error = (rng.random(5_000) < hard).astype(float)
+    weights = against.tilted(hard, error, 1.7)
+    assert weights.sum() == pytest.approx(1.0)
+    assert weights @ error == pytest.approx(1.7 * error.mean())
+    assert (np.diff(weights[np.argsort(hard)]) >= 0).all()
+
+
+def test_p_and_the_error_of_either_set(made_up):
+    """Correlations by hand; the tenth of lowest error is one of thirteen networks."""
+    networks = tables.Networks(made_up)
+    of = [m for _, m in sorted(networks.groups["vgg-shift-e104-leak0"].items())]
+    rows = [r.strip("| ").split(" | ") for r in against.with_error(networks).splitlines()[2:]]
+    row = next(r for r in rows if r[2:4] == ["control", "betting"])
+    p = np.array([tables.p_of(m["control/T"], "betting") for m in of])
+    errors = {part: np.array([m[f"{part}/error"].mean() for m in of]) for part in ("test", "control", "train")}
+    assert row[4:7] == [f"{100 * np.corrcoef(p, e)[0, 1]:+.1f}" for e in errors.values()]
+    lowest = [p[np.argmin(errors[part])] < 0.5 for part in ("test", "control")]
+    assert row[7:9] == [f"{int(low)} of 1" for low in lowest]
+    assert row[9] == f"{100 * np.mean(p < 0.5):.0f} %"
+
+
+def test_tables_of_v1_stand_beside_ours(made_up):
+    networks = tables.Networks(made_up)
+    rows = {r.split(" | ")[0].strip("| "): r.split(" | ") for r in
+            against.table_1(networks, "vgg-shift-e104-leak0").splitlines()[2:]}  # fmt: skip
+    assert list(rows) == ["1", "12", "13", "250", "625", "1,250"]
+    T = networks.average("vgg-shift-e104-leak0")["control/T"]
+    assert rows["13"][4:6] == [f"{evidence.p_of(T):.4f}", f"{evidence.p_by_v1(T):.4f}"]
+    assert rows["625"][1] == "0.0267, 0.0303"
+    (wide,) = against.table_2(networks).splitlines()[2:]
+    assert wide.startswith("| 40-2 | 7.24 (5.33) | 0.014 | wide40x2-shift-e40-leak0 | 4 |")
+
+
+def test_what_an_effect_is_in_points(made_up):
+    """T shows this leak, and the text has its interval and the points of error that it costs."""
+    networks = tables.Networks(made_up)
+    honest, leaked = (networks.average(f"vgg-shift-e104-leak{k}") for k in (0, 60))
+    text = tables.power_in_words(networks)
+    parts = [[of[f"{p}/T"] for p in ("test", "control")] for of in (honest, leaked)]
+    (_, se), found = (checks.difference(*T, *networks.labels().values()) for T in parts)
+    assert f"a difference of {(1.959964 + 0.841621) * se:.5f}" in text
+    assert checks.interval(*found) in text
+    assert f"by {100 * (honest['test/error'].mean() - leaked['test/error'].mean()):.2f} points" in text
+
+
+def test_how_hard_a_picture_is(made_up):
+    """By other settings only, each counting once; pictures that nobody gets wrong are a stratum."""
+    networks = tables.Networks(made_up)
+    hard = checks.difficulty(networks, "vgg-shift-e104-leak0")
+    wide = networks.average("wide40x2-shift-e40-leak0")
+    assert all(np.array_equal(hard[p], wide[f"{p}/error"]) for p in ("test", "control"))
+    among = checks.strata({"test": np.array([0, 0, 0.1, 0.2, 0.3]), "control": np.array([0.4, 0.5, 0.6, 0, 0.3])}, 2)
+    assert {p: v.tolist() for p, v in among.items()} == {"test": [0, 0, 1, 1, 2], "control": [2, 2, 2, 0, 2]}
+
+
+def test_pictures_as_hard_are_compared():
+    """T that depends on the difficulty alone is no difference, though one set has harder pictures."""
+    rng = np.random.default_rng(0)
+    hard = {"test": rng.integers(0, 4, 3_000), "control": np.maximum(rng.integers(0, 4, 3_000) - 1, 0)}
+    T = [0.01 * h + rng.normal(0, 0.01, 3_000) for h in hard.values()]
+    plain, matched = (checks.difference(*T, *y) for y in ([np.zeros(3_000)] * 2, hard.values()))
+    assert plain[0] > 10 * plain[1]
+    assert abs(matched[0]) < 3 * matched[1]
+    alone = checks.difference(np.array([1.0, 2, 3, 9]), np.array([1.0, 1, 2]), np.array([0, 0, 0, 1]), np.zeros(3))
+    assert alone[0] == pytest.approx(2 - 4 / 3)
 
 
 def test_figures(made_up, monkeypatch):
@@ -620,6 +732,12 @@ def test_figures(made_up, monkeypatch):
     }  # fmt: skip
     assert np.array_equal(figures.averages(of["test"], 12), [of["test"][:12].mean(axis=0)])
     assert figures.groups(13) == [1, 12, 13]
+    below = np.zeros((2, 300))
+    below[0, :3], below[1, :90] = -0.5, -0.5  # two-sided: T below 0 counts too, capped at 1 or not
+    free = figures.p_values(list(below), method="bernstein_uncapped")
+    assert free[1] < 1 < free[0] < 3
+    assert np.minimum(free, 1) == pytest.approx(figures.p_values(list(below)))
+    assert len(figures.p_values(list(of["control"]), 100)) == 10
     figures.draw(made_up)
     assert sorted(f.name for f in made_up.glob("*.png")) == [f"figure{n}.png" for n in (10, 11, 12, 9)]
 

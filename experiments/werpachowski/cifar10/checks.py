@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import store
@@ -15,12 +16,16 @@ from heldout.statistics import independence_test
 
 SIMILARITY = {"VGG-like": (32.5, 3.33, 327, 66.9, 219), "WideResNet-28-10": (31.78, 2.48, 240, 71.61, 172)}  # v1 5.3.3
 START = 3  # pixels, at most: with radius 1 all that is needed is on the maps
+N_STRATA = 5  # of pictures that some network gets wrong
 LIKE = (0.9, 0.8)  # correlation with a training picture from which a picture is left out
 
 
 def difference(test: np.ndarray, control: np.ndarray, y: np.ndarray, y_control: np.ndarray) -> tuple[float, float]:
-    """Test minus control within class, and its standard error with one spread for all classes."""
-    classes = np.unique(y)
+    """Test minus control within class, and its standard error with one spread for all classes.
+
+    Pictures of a class that the other part lacks are left out.
+    """
+    classes = np.intersect1d(y, y_control)
     n = np.array([(y == c).sum() for c in classes], float)
     m = np.array([(y_control == c).sum() for c in classes], float)
     weights = n * m / (n + m)
@@ -145,6 +150,43 @@ def without_near(folder: Path, labels: dict[str, np.ndarray], averages: dict[str
             rows.append([name, "none" if most is None else f"correlation above {most:g}", out, interval(*T),
                          interval(100 * e[0], 100 * e[1], 2)])  # fmt: skip
     head = ["networks", "left out", "test and control pictures", "T: test minus control (95 %)", "error, points (95 %)"]
+    return table(head, rows)
+
+
+# --- pictures as hard ---------------------------------------------------------------------------------
+
+
+def difficulty(networks: Any, name: str) -> dict[str, np.ndarray]:
+    """How often the honest networks of every other setting get a picture wrong, each setting counting once."""
+    others = [n for n in networks.groups if n.endswith("-leak0") and n != name]
+    each = [networks.average(n) for n in others]
+    return {p: np.mean([of[f"{p}/error"] for of in each], axis=0) for p in ("test", "control")}
+
+
+def strata(hard: dict[str, np.ndarray], count: int = N_STRATA) -> dict[str, np.ndarray]:
+    """0 for pictures that nobody gets wrong, the others in `count` parts of one size over both sets."""
+    both = np.concatenate(list(hard.values()))
+    edges = np.quantile(both[both > 0], np.arange(1, count) / count)
+    return {p: np.where(h > 0, 1 + np.searchsorted(edges, h, side="right"), 0) for p, h in hard.items()}
+
+
+def by_difficulty(networks: Any, name: str) -> dict[str, np.ndarray]:
+    """Class and stratum of every picture, as one number."""
+    among = strata(difficulty(networks, name))
+    return {p: (N_STRATA + 1) * y.astype(int) + among[p] for p, y in networks.labels().items()}
+
+
+def as_hard(networks: Any, averages: dict[str, dict[str, np.ndarray]]) -> str:
+    """T and error, test minus control, among pictures of one class that networks of other settings find as hard."""
+    if len({n for n in networks.groups if n.endswith("-leak0")}) < 2:
+        return ""
+    labels = networks.labels()
+    rows = []
+    for name, of in averages.items():
+        for what, y in (("of one class", labels), ("of one class and as hard", by_difficulty(networks, name))):
+            T, e = (difference(*(of[f"{p}/{v}"] for p in y), *y.values()) for v in ("T", "error"))
+            rows.append([name, what, interval(*T), interval(100 * e[0], 100 * e[1], 2)])
+    head = ["networks", "pictures compared", "T: test minus control (95 %)", "error, points (95 %)"]
     return table(head, rows)
 
 

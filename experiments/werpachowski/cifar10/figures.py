@@ -1,9 +1,10 @@
 """Figures 9 to 12 of v1 from the store, with our control where v1 has CIFAR-10.1: results/figure9.png to figure12.png.
 
-    PYTHONPATH=src python experiments/werpachowski/cifar10/figures.py [RESULTS]
+    PYTHONPATH=src:. python experiments/werpachowski/cifar10/figures.py [RESULTS]
 
-p by Bernstein's bound, rule `strongest`, radius 2. CIFAR-10.1 has 2,000 pictures; so the control is shown whole and in
-subsets of 2,000, about N_SUBSETS for each number of networks.
+p by Bernstein's bound, two-sided, rule `strongest`, radius 2, with heldout's range of T (v1's is a little wider).
+CIFAR-10.1 has 2,000 pictures; so the control is shown whole and in random subsets of 2,000, N_SUBSETS for each number
+of networks.
 """
 
 from __future__ import annotations
@@ -12,16 +13,19 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import published
 import store
+from against import groups
+from evidence import N_SUBSETS, averages, p_of, subsets
 from store import statistics
-from tables import GROUPS, HERE, LEAKS, MAIN, N_SUBSETS, p_of
+from tables import HERE, LEAKS, MAIN
 
-from heldout.orbit import Translations
-from heldout.statistics import independence_test
+from experiments.pages import save
 
-SMALL = 2_000  # pictures of CIFAR-10.1
+SMALL = published.N_NEW  # pictures of CIFAR-10.1
+FEW = f"control, {SMALL:,}"
 SIZES = (500, 1_000, 2_000, 3_000, 5_000, 7_500)
-COLOURS = {"test": "tab:blue", "control": "tab:orange", "control, 2,000": "tab:olive", "training": "tab:green"}
+COLOURS = {"test": "tab:blue", "control": "tab:orange", FEW: "tab:olive", "training": "tab:green"}
 BINS = np.linspace(0.0, 1.0, 21)
 
 
@@ -48,92 +52,83 @@ def read(folders: list[Path], start: str) -> dict[str, dict[str, np.ndarray]]:
     return {name: {k: np.array(v) for k, v in of.items()} for name, of in found.items()}
 
 
-def averages(T: np.ndarray, size: int) -> list[np.ndarray]:
-    return [T[i : i + size].mean(axis=0) for i in range(0, len(T) - size + 1, size)]
-
-
-def p_values(T: list[np.ndarray], pictures: int | None = None) -> list[float]:
-    """Of each, or of each on random subsets of so many pictures, about N_SUBSETS in all."""
-    if pictures is None:
-        return [p_of(t, "bernstein") for t in T]
-    rng = np.random.default_rng(0)
-    times = max(1, N_SUBSETS // len(T))
-    return [p_of(rng.permutation(t)[:pictures], "bernstein") for t in T for _ in range(times)]
-
-
-def uncapped(T: list[np.ndarray], pictures: int | None = None) -> list[float]:
-    lower, upper = Translations(2).statistic_range("strongest")
-    rng = np.random.default_rng(0)
-    some = T if pictures is None else [rng.permutation(t)[:pictures] for t in T]
-    return [
-        independence_test(t, lower=lower, upper=upper, method="bernstein_uncapped", alternative="greater").p_value
-        for t in some
-    ]
-
-
-def groups(count: int) -> list[int]:
-    return sorted({g for g in (*GROUPS, count) if g <= count})
+def p_values(T: list[np.ndarray], pictures: int | None = None, method: str = "bernstein") -> list[float]:
+    """Of each, or of N_SUBSETS random subsets of so many pictures."""
+    return [p_of(t, method) for t in (T if pictures is None else (some for some, _ in subsets(T, pictures, N_SUBSETS)))]
 
 
 def figure9(of: dict[str, np.ndarray]) -> object:
     from matplotlib.figure import Figure  # only here and below: the numbers do not need it
 
-    parts = {"test": (of["test"], None), "control": (of["control"], None), "control, 2,000": (of["control"], SMALL)}
+    parts = {
+        "test": (of["test"], None),
+        "control": (of["control"], None),
+        FEW: (of["control"], SMALL),
+    }
     if "training" in of:
         parts["training"] = (of["training"], None)
-    capped = {name: p_values(list(T), pictures) for name, (T, pictures) in parts.items()}
+    capped, free = (
+        {name: p_values(list(T), pictures, method) for name, (T, pictures) in parts.items()}
+        for method in ("bernstein", "bernstein_uncapped")
+    )
     figure = Figure(figsize=(10, 11), layout="constrained")
     (a, b), (c, d), (e, f) = figure.subplots(3, 2)
     for axis, name in ((a, "test"), (b, "training")):
         axis.hist(capped.get(name, []), BINS, color=COLOURS[name])
         axis.set(title=f"{name} set, {len(capped.get(name, []))} networks", xlabel="p", ylabel="networks")
-    free = {name: uncapped(list(T), pictures) for name, (T, pictures) in parts.items()}
-    most = np.quantile([v for values in free.values() for v in values], 0.99)
-    for axis, found, bins, title in ((c, capped, BINS, "p"), (d, free, np.linspace(0, most, 31), "p, not capped at 1")):
+    most = max(v for values in free.values() for v in values)  # 3 at most, by (8)
+    for axis, found, bins, title in (
+        (c, capped, BINS, "p of single networks"),
+        (d, free, np.linspace(0, most, 31), "the same, not capped at 1"),
+    ):
         for name, values in found.items():
             shares = np.full(len(values), 1 / len(values))
-            axis.hist(
-                np.minimum(values, bins[-1]), bins, weights=shares, histtype="step", color=COLOURS[name], label=name
-            )
-        axis.set(xlabel=title, ylabel="share")
+            axis.hist(values, bins, weights=shares, histtype="step", color=COLOURS[name], label=name)
+        axis.set(title=title, xlabel="p", ylabel="share")
         axis.legend()
     for axis, part in ((e, "test"), (f, "train")):
         error = 100 * of[f"{part} error"]
         r = np.corrcoef(error, capped["test"])[0, 1]
         axis.plot(error, capped["test"], ".")
         axis.set(xlabel=f"{'test' if part == 'test' else 'training'} error, %", ylabel="p, test set")
-        axis.set_title(f"correlation {100 * r:.0f} % (v1: {'49.4' if part == 'test' else '1.5'} %)")
+        axis.set_title(f"correlation {100 * r:.1f} % (v1: {published.CORRELATION[part]:.1f} %)")
     return figure
 
 
-def histograms(panels: dict[str, tuple[np.ndarray, int | None]]) -> object:
-    """p of N networks averaged, a panel for each."""
+Panel = dict[str, tuple[np.ndarray, int | None]]  # T of networks, and of how many pictures a subset has, by colour
+
+
+def strips(panels: dict[str, Panel]) -> object:
+    """p of N networks averaged: a row for each N, a point for each p, a line for their mean."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(5 * len(panels), 4), layout="constrained")
-    for axis, (title, (T, pictures)) in zip(
-        figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True
-    ):
-        for i, size in enumerate(groups(len(T))):
-            values = p_values(averages(T, size), pictures)
-            label = f"N = {size}: {len(values)}"
-            if len(values) < 3:
-                for v in values:
-                    axis.axvline(v, linestyle=":", color=f"C{i}", label=label)
-                    label = None
-            else:
-                axis.hist(values, BINS, weights=np.full(len(values), 1 / len(values)), histtype="step", label=label)
-        axis.set(title=title, xlabel="p", ylabel="share")
-        axis.legend(fontsize="small")
+    figure = Figure(figsize=(4.6 * len(panels), 4), layout="constrained")
+    spread = np.random.default_rng(0)  # up and down, that points do not hide each other
+    for axis, (title, panel) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
+        rows = []
+        for size in groups(len(next(iter(panel.values()))[0])):
+            for part, (T, pictures) in panel.items():
+                values = p_values(averages(T, size), pictures)
+                row = -len(rows)
+                up = spread.uniform(-0.3, 0.3, len(values)) if len(values) > 5 else np.zeros(len(values))
+                axis.plot(values, row + up, ".", color=COLOURS[part], alpha=0.4 if len(values) > 50 else 0.9)
+                if len(values) > 1:
+                    axis.plot([np.mean(values)] * 2, [row - 0.4, row + 0.4], color="black", linewidth=1)
+                what = f"N = {size}" + (f", {part}" if len(panel) > 1 else "")
+                number = f"{len(values)} subsets" if pictures else f"{len(values)} p-value{'s' * (len(values) > 1)}"
+                rows.append(f"{what}\n{number}")
+        axis.set_yticks(-np.arange(len(rows)), rows, fontsize="small")
+        axis.set(title=title, xlabel="p (line: mean)", xlim=(-0.03, 1.03), ylim=(0.5 - len(rows), 0.5))
+        axis.grid(axis="x", alpha=0.3)
     return figure
 
 
 def figure10(of: dict[str, np.ndarray]) -> object:
-    return histograms(
+    return strips(
         {
-            "test set": (of["test"], None),
-            "control": (of["control"], None),
-            "control, subsets of 2,000": (of["control"], SMALL),
+            "test set": {"test": (of["test"], None)},
+            "control": {"control": (of["control"], None)},
+            f"control, {N_SUBSETS} subsets of {SMALL:,}": {FEW: (of["control"], SMALL)},
         }
     )
 
@@ -156,7 +151,13 @@ def figure11(of: dict[str, np.ndarray]) -> object:
 
 
 def figure12(wide: dict[str, dict[str, np.ndarray]]) -> object:
-    return histograms({name.removesuffix("-leak0"): (of["test"], None) for name, of in sorted(wide.items())})
+    """v1 has no control here."""
+    return strips(
+        {
+            name.removesuffix("-leak0"): {part: (of[part], None) for part in ("test", "control")}
+            for name, of in sorted(wide.items())
+        }
+    )
 
 
 def draw(folder: Path, beside: Path | None = None) -> None:
@@ -166,8 +167,7 @@ def draw(folder: Path, beside: Path | None = None) -> None:
     if wide := read(folders, "wide"):
         figures[12] = figure12(wide)
     for number, figure in figures.items():
-        # without the version that drew it: the same numbers make the same file
-        figure.savefig(folder / f"figure{number}.png", dpi=80, metadata={"Software": None})
+        save(figure, folder / f"figure{number}.png")
         print(folder / f"figure{number}.png")
 
 
