@@ -241,7 +241,8 @@ def _items(folder: Path, rng) -> None:
 
     def write(name: str, *changes: dict[str, object], k: int = 4) -> None:
         """Eight questions, the last ones with something changed."""
-        rows = [{"question": f"Tree {i}?", "options": trees[:k], "answer": "ABCD"[i % 4]} for i in range(8)]
+        rows = [{"question": f"Tree {i}?", "options": [f"{tree} {i}" for tree in trees[:k]], "answer": "ABCD"[i % 4]}
+                for i in range(8)]  # fmt: skip
         rows[len(rows) - len(changes) :] = [{**row, **c} for row, c in zip(rows[-len(changes) :], changes, strict=True)]
         (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 

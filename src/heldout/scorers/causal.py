@@ -126,8 +126,9 @@ class CausalChooser:
             check_count(batch_size, "batch_size")
         if isinstance(model, (str, os.PathLike)):
             folder = Path(model)
+            wanted = check_device(device or ("cuda" if self._torch.cuda.is_available() else "cpu"))
             loaded, own = load(folder)
-            self._model = loaded.to(check_device(device or ("cuda" if self._torch.cuda.is_available() else "cpu")))
+            self._model = loaded.to(wanted)
             self.tokenizer = own if tokenizer is None else tokenizer
             self.name = folder.resolve().name
         else:
