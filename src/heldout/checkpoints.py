@@ -21,12 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout._version import __version__
-from heldout.errors import InputError
+from heldout.errors import InputError, shortened
 from heldout.files import read_npz, write_npz
 
 SECONDS = 20.0  # of work between two writes; units of work are kept short enough for one write a minute
 SHORT = 1.0  # seconds of work that are not worth a file of their own
-SHOWN = 60  # characters of a value in a message
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -221,5 +220,4 @@ def _checksum(fingerprint: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
 
 
 def _shown(value: Any) -> str:
-    text = "not given" if value is None else repr(value)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]} ..."
+    return "not given" if value is None else shortened(value)

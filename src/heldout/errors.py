@@ -87,3 +87,15 @@ def told(error: BaseException) -> str:
     """
     first = next(iter(str(error).strip().splitlines()), "").strip().removesuffix(".")
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
+
+
+def shortened(value: object, most: int = 60) -> str:
+    """A value as it is quoted in a message: with its end cut off where it is long.
+
+    Examples
+    --------
+    >>> shortened("oak"), shortened("a" * 100, 10)
+    ("'oak'", "'aaaaaa...")
+    """
+    text = repr(value)
+    return text if len(text) <= most else f"{text[: most - 3]}..."

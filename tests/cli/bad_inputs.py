@@ -241,7 +241,8 @@ def _items(folder: Path, rng) -> None:
 
     def write(name: str, *changes: dict[str, object], k: int = 4) -> None:
         """Eight questions, the last ones with something changed."""
-        rows = [{"question": f"Tree {i}?", "options": trees[:k], "answer": "ABCD"[i % 4]} for i in range(8)]
+        rows = [{"question": f"Tree {i}?", "options": [f"{tree} {i}" for tree in trees[:k]], "answer": "ABCD"[i % 4]}
+                for i in range(8)]  # fmt: skip
         rows[len(rows) - len(changes) :] = [{**row, **c} for row, c in zip(rows[-len(changes) :], changes, strict=True)]
         (folder / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
@@ -251,6 +252,8 @@ def _items(folder: Path, rng) -> None:
     for folder_name, config in (("nomodel", "config.json"), ("adapter", "adapter_config.json")):
         (folder / folder_name).mkdir()
         (folder / folder_name / config).write_text("{}")
+    (folder / "nosplits").mkdir()
+    (folder / "nosplits" / "dataset_dict.json").write_text('{"splits": ["test"]}')
     write("oneoption.jsonl", {"options": ["oak"], "answer": "A"})
     write("noanswer.jsonl", {"answer": "E"})
     write("sameoptions.jsonl", {"options": ["oak", "ash", "oak"], "answer": "B"})
@@ -784,7 +787,8 @@ OPTIONS = [
     Bad("options", f"allnumbers.jsonl {ENDPOINT}", "no item of allnumbers.jsonl has options whose order is arbitrary"),
     Bad("options", f"pool.csv {ENDPOINT}", "question"),
     Bad("options", f"absent.jsonl {ENDPOINT}", "absent.jsonl does not exist"),
-    Bad("options", f"trees.jsonl {ENDPOINT}", "nothing was asked yet: add --yes to go on"),
+    Bad("options", f"nosplits {ENDPOINT}", "should hold splits of a data set (dataset_dict.json), but has none"),
+    Bad("options", f"trees.jsonl {ENDPOINT}", "no terminal to confirm on; add --yes to send the requests"),
     Bad("options", f"trees.jsonl {ENDPOINT} --yes", "cannot be reached: the connection is refused"),
     Bad("options", "trees.jsonl --endpoint nowhere --model m --yes", "--endpoint: 'nowhere' is not an address"),
     Bad(
@@ -815,7 +819,7 @@ OPTIONS = [
     Bad("options", f"trees.jsonl {ENDPOINT} --orders 0", "--orders is 0"),
     Bad("options", f"sixoptions.jsonl {ENDPOINT} --orders all", "6 options have 720 orders"),
     Bad("options", f"trees.jsonl {ENDPOINT} --items 0", "--items is 0"),
-    Bad("options", f"trees.jsonl {ENDPOINT} --extra low", "--extra is no JSON object; give one such as"),
+    Bad("options", f"trees.jsonl {ENDPOINT} --extra low", "--extra is not a JSON object; give one such as"),
     Bad("options", f"trees.jsonl http://me:pw@host {ENDPOINT}", "an address is given where none belongs"),
     Bad("options", f"http://me:pw@host {ENDPOINT}", "ITEMS is an address, but must be a file"),
     Bad("options", f"trees.jsonl {ENDPOINT} --template absent.txt", "--template absent.txt cannot be read"),

@@ -12,13 +12,13 @@ import pytest
 
 from heldout import InputError, options, read_items
 from heldout.checkpoints import Checkpoint
-from heldout.cli.options import _reasons
-from heldout.multiple_choice.asking import TOGETHER, as_chooser, prepare
+from heldout.multiple_choice.asking import TOGETHER, prepare
 from heldout.multiple_choice.detectable import detectable_share, learnt
 from heldout.multiple_choice.left_out.reasons import REASONS
 from heldout.multiple_choice.logs import joined
 from heldout.multiple_choice.runs import Runs
 from heldout.scorers.choices import Choice
+from heldout.scorers.function_chooser import as_chooser
 from heldout.statistics import arrangement_test, orbit_test
 from heldout.statistics.memorised import order_weights
 from tests.report.browser import needs_chromium
@@ -133,7 +133,6 @@ def test_a_model_that_likes_sorted_options_is_not_accused_alone():
     assert told.sentences[0].startswith("The printed orders are not arbitrary")
     (meant,) = (section for section in told.sections if section.title == "What it means")
     assert "cannot tell which" in str(meant)
-    assert "not arbitrary" in _reasons(0.01, found)[0]
     arbitrary = options(benchmark(), model_of(benchmark()), n_resamples=99)
     assert arbitrary.to_dict()["reason"] == ""
 
@@ -309,18 +308,45 @@ def test_a_stopped_run_goes_on_to_the_same_bits(tmp_path, monkeypatch):
             raise KeyboardInterrupt
         return model(question, shown)
 
-    stops.__name__ = "choose"
-    whole = options(rows, model, repeats=0, n_resamples=99)
     with pytest.raises(KeyboardInterrupt):
         options(rows, stops, repeats=0, n_resamples=99, checkpoint=tmp_path)
     with pytest.raises(InputError, match="unfinished work"):
         options(rows, stops, repeats=0, n_resamples=99, checkpoint=tmp_path)
-    assert options(rows, stops, repeats=0, n_resamples=99, checkpoint=tmp_path, resume=True) == whole
-    assert len(set(asked)) == whole.n_answers
-    assert len(asked) <= whole.n_answers + TOGETHER
+    resumed = options(rows, stops, repeats=0, n_resamples=99, checkpoint=tmp_path, resume=True)
+    assert len(set(asked)) == resumed.n_answers
+    assert len(asked) <= resumed.n_answers + TOGETHER
+    assert resumed == options(rows, stops, repeats=0, n_resamples=99), "as if it had never been stopped"
     with pytest.raises(InputError, match="belongs to another run"):
         options(rows, stops, repeats=0, n_resamples=99, seed=1, orders=2, checkpoint=tmp_path, resume=True)
     assert Checkpoint(tmp_path / "none.npz", {}, of="run").load() is None
+
+
+def test_another_function_does_not_go_on_with_the_answers_of_one(tmp_path, monkeypatch):
+    """Lambdas all have one name; what they do tells them apart."""
+    monkeypatch.setattr("heldout.checkpoints.SECONDS", 0.0)
+    rows, met = benchmark(40), []
+
+    def stops():
+        met.append(None)
+        if len(met) == 4 * TOGETHER:
+            raise KeyboardInterrupt
+
+    first, same, other = (
+        (lambda _, shown: stops() or 0),
+        (lambda _, shown: stops() or 0),
+        (lambda _, shown: stops() or 2),
+    )
+    with pytest.raises(KeyboardInterrupt):
+        options(rows, first, repeats=0, n_resamples=99, checkpoint=tmp_path)
+    with pytest.raises(InputError, match="belongs to another run: model was"):
+        options(rows, other, repeats=0, n_resamples=99, checkpoint=tmp_path, resume=True)
+    resumed = options(rows, same, repeats=0, n_resamples=99, checkpoint=tmp_path, resume=True)
+    assert resumed == options(rows, first, repeats=0, n_resamples=99)
+
+
+def test_there_is_nothing_to_resume_without_a_checkpoint():
+    with pytest.raises(InputError, match="`resume` goes on with what `checkpoint` names; give the folder"):
+        options(benchmark(8), lambda question, shown: 0, n_resamples=99, resume=True)
 
 
 class Batches:
@@ -329,7 +355,15 @@ class Batches:
     name = "batches"
 
     def __init__(self, batch_size, *, stop=0, short=0):
-        self.batch_size, self.stop, self.short, self.met = batch_size, stop, short, []
+        self.size, self.stop, self.short, self.met = batch_size, stop, short, []
+
+    @property
+    def batch_size(self):
+        return self.size
+
+    @batch_size.setter
+    def batch_size(self, size):
+        self.size = size
 
     def digest(self):
         return "0"
@@ -337,11 +371,10 @@ class Batches:
     def choose(self, shown, tell=None):
         self.met.append(len(shown))
         if len(self.met) == self.short:
-            self.batch_size //= 2
+            self.size //= 2
         if len(self.met) == self.stop:
             raise KeyboardInterrupt
-        size = self.batch_size
-        return [Choice(0, tuple(unit(one, i, size) for i in range(len(one.options)))) for one in shown]
+        return [Choice(0, tuple(unit(one, i, self.size) for i in range(len(one.options)))) for one in shown]
 
 
 def test_a_run_goes_on_with_the_batches_it_had(tmp_path, monkeypatch):
@@ -362,6 +395,26 @@ def test_a_run_goes_on_with_the_batches_it_had(tmp_path, monkeypatch):
     assert ("Batch size", "120") in next(s for s in whole.summary().sections if s.title == "What was tested").blocks[
         0
     ].rows
+
+
+class FixedBatches(Batches):
+    """A size that cannot be set from outside."""
+
+    batch_size = property(lambda self: self.size)
+
+
+def test_a_batch_size_that_cannot_be_set(tmp_path, monkeypatch):
+    """Nothing has to be set where it did not change; where it did, the answers would be others."""
+    monkeypatch.setattr("heldout.checkpoints.SECONDS", 0.0)
+    given, rows = {"repeats": 0, "n_resamples": 99}, benchmark(40)
+    with pytest.raises(KeyboardInterrupt):
+        options(rows, FixedBatches(240, stop=3), **given, checkpoint=tmp_path / "same")
+    resumed = options(rows, FixedBatches(240), **given, checkpoint=tmp_path / "same", resume=True)
+    assert resumed == options(rows, FixedBatches(240), **given)
+    with pytest.raises(KeyboardInterrupt):
+        options(rows, FixedBatches(240, short=2, stop=4), **given, checkpoint=tmp_path / "other")
+    with pytest.raises(InputError, match=r"batches stopped with `batch_size` at 120, which is 240 now and cannot be"):
+        options(rows, FixedBatches(240), **given, checkpoint=tmp_path / "other", resume=True)
 
 
 def test_reasons_of_runs_are_told():

@@ -208,15 +208,17 @@ BAD = [
     ("scalar.json", "holds neither a list of items nor one list for each column"),
     ("folder", "folder is a folder without items"),
     ("splits", "holds splits of a data set ('test', 'train'); give one, "),
+    ("nosplits", "nosplits should hold splits of a data set (dataset_dict.json), but has none; save it again."),
     ("cut.arrow", "cut.arrow is damaged or cut short, or not an Arrow file"),
 ]
 
 
 @pytest.mark.parametrize(("source", "says"), BAD, ids=[says[:60] for _, says in BAD])
 def test_bad_items(source, says, tmp_path):
-    for name in ("folder", "splits/train", "splits/test"):
+    for name in ("folder", "splits/train", "splits/test", "nosplits"):
         (tmp_path / name).mkdir(parents=True)
-    (tmp_path / "splits" / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
+    for name in ("splits", "nosplits"):
+        (tmp_path / name / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
     (tmp_path / "cut.arrow").write_bytes(b"ARROW1")
     for name, text in (("items.txt", "x"), ("empty.jsonl", ""), ("scalar.json", "3")):
         (tmp_path / name).write_text(text)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import random
+import re
 import shutil
 import zipfile
 from pathlib import Path
@@ -21,7 +22,8 @@ from heldout.multiple_choice.logs.log import Answered, Log
 from heldout.multiple_choice.readers import read_items
 from heldout.multiple_choice.runs import Runs, read_runs
 from heldout.predictions.inspect_logs import whole_samples
-from heldout.scorers.choices import UNPARSED
+from heldout.scorers.choices import UNPARSED, Shown
+from heldout.scorers.completions import read_response
 
 DATA = Path(__file__).parent / "data"
 INSPECT, HARNESS = DATA / "inspect", DATA / "lm_eval" / "models__tiny"
@@ -75,6 +77,39 @@ class TestInspect:
         named = read_runs(INSPECT, printed=INSPECT / "printed.eval", model="mockllm/by-heart")
         by_name = read_runs(logs("printed", "shuffled-1", "shuffled-2", "solver"), printed="printed")
         assert named.digest() == by_name.digest() != runs.digest()
+
+    @pytest.mark.parametrize(
+        ("before", "after"), [("ANSWER: ", " is a tree."), ("", ""), ("It is a tree. ANSWER: (", ").")]
+    )
+    def test_letters_are_scored_as_those_of_an_endpoint(self, tmp_path, items, before, after):
+        """At the letter, not at the article after it; one that is not listed has half of the last probability."""
+
+        def words(text):
+            return [{"token": word, "logprob": -0.1, "top_logprobs": [
+                {"token": token, "logprob": -3.0} for token in (word, " a", " b", " c", " d")
+            ]} for word in re.findall(r"\W*\w*", text) if word]  # fmt: skip
+
+        def said(letter):
+            tops = {letter: -0.5, "Sure": -2.5, "ABCD"["ABCD".index(letter) - 1]: -3.0}
+            listed = [{"token": token, "logprob": score} for token, score in tops.items()]
+            step = {"token": letter, "logprob": -0.5, "top_logprobs": listed}
+            return {"content": [*words(before), step, *words(after)]}
+
+        def tell(header, samples):
+            for sample in samples:
+                sample["output"]["choices"][0]["logprobs"] = said(sample["scores"]["choice"]["answer"] or "A")
+
+        paths = [
+            as_json(INSPECT / f"{name}.eval", tmp_path / f"{name}.json", tell) for name in ("printed", "shuffled-1")
+        ]
+        for item, order, place, chosen, _, score in each(read_runs(paths, items=items)):
+            letter, shown = "ABCD"[max(chosen, 0)], Shown("?", tuple(item.options[i] for i in order))
+            message = {"content": f"{before}{letter}{after}"}
+            answer = read_response({"choices": [{"message": message, "logprobs": said(letter)}]}, shown, "chat")
+            known = np.array([0.5 * np.exp(-3.0)] * 4)
+            known[[max(chosen, 0), max(chosen, 0) - 1]] = np.exp([-0.5, -3.0])
+            np.testing.assert_allclose(answer.log_probs, np.log(known / known.sum()))
+            assert score == pytest.approx(np.nan if chosen == UNPARSED else answer.log_probs[place], nan_ok=True)
 
     def test_shuffled_by_the_solver(self, items):
         """Its log pretends that nothing was shuffled; what was shown is in the explanation of the score."""
@@ -187,7 +222,7 @@ REFUSED = [
     (
         ["printed", "shuffled-1"],
         {"printed": "original"},
-        "`printed` is 'original', which is none of the runs: 'printed",
+        "`printed` is 'original', which is not one of the runs: 'printed",
     ),
     (["printed", "shuffled-1"], {"model": "gpt"}, "no run is of the model 'gpt'"),
     (
@@ -232,7 +267,7 @@ def test_other_ways_to_go_wrong(tmp_path, items):
     )
     refused("hidden.json: the sample .* shown its options in another order than the one logged|counts as", hidden)
     strange = changed("strange", lambda header, samples: samples[0].update(target="Oak"))
-    refused("has the target 'Oak', which is no letter of its 4 choices", strange)
+    refused("has the target 'Oak', which is not the letter of one of its 4 choices", strange)
     empty = tmp_path / "empty"
     empty.mkdir()
     refused("holds no logs of inspect_ai", empty)
@@ -492,7 +527,7 @@ class TestArrays:
         [
             ({"printed_scores": [1.0, 2.0]}, r"`printed_scores` has the shape \(2,\)"),
             ({"scores": np.zeros((2, 3))}, r"`scores` has the shape \(2, 3\); \(3, 2\) is needed"),
-            ({"answer": [0, 1, 2]}, "`answer` of the item 2 is 2, which is none of its 2 options"),
+            ({"answer": [0, 1, 2]}, "`answer` of the item 2 is 2, which is not one of its 2 options"),
             ({"printed_answer": [0.0, 1.0, 1.0]}, "`printed_answer` .* type float64; whole numbers"),
             ({"ids": ["a", "a", "b"]}, "`ids` must be 3 different names"),
             ({"scores": [[1.0, np.nan]] * 3}, "may only pad"),

@@ -5,12 +5,13 @@ from __future__ import annotations
 import copy
 import itertools
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from heldout import InputError
-from heldout.scorers import CausalChooser
+from heldout.scorers import CausalChooser, causal
 from heldout.scorers.causal import common_beginning, stretches
 from heldout.scorers.choices import LETTERS, Chooser, Shown
 from heldout.scorers.prompts import prompt
@@ -205,6 +206,50 @@ def test_a_model_that_reads_long_prompts_otherwise():
         assert chooser.shares is False
 
 
+@pytest.mark.parametrize("unsound", [{0}, {1}, {2}, {1, 2}, set()])
+def test_what_was_asked_before_does_not_decide_what_is_shared(unsound, monkeypatch):
+    """A run that is resumed has not seen the batches before; each must be decided as if it were the first."""
+
+    def agrees(self, batch, cuts):
+        return not any(64 * block < max(len(asked.tokens) for asked in batch) <= 64 * (block + 1) for block in unsound)
+
+    monkeypatch.setattr(CausalChooser, "_agrees", agrees)
+    model, tokenizer = made(llama), byte_tokenizer()
+    orders = list(itertools.permutations(TEXTS[1:4]))
+    batches = [[Shown(f"{' '.join(TEXTS * times)} {i}?", order) for i in range(2) for order in orders]
+               for times in (0, 3, 5, 7)]  # fmt: skip
+    batches.append([*batches[0], *batches[2]])
+
+    def decided(which):
+        chooser, found = CausalChooser(model, tokenizer), []
+        for i in which:
+            batch = [asked for item in chooser._prompts(batches[i]) for asked in item]
+            found.append(chooser._can_share(batch))
+        return found
+
+    alone = [decided([i])[0] for i in range(len(batches))]
+    assert True in alone
+    assert (False in alone) == bool(unsound)
+    for which in itertools.permutations(range(len(batches))):
+        assert decided(which) == [alone[i] for i in which]
+
+
+def test_a_folder_is_not_copied_and_somebodys_model_is(tmp_path, monkeypatch):
+    """What was loaded here is moved to a device; what was handed over stays where it is."""
+    model, tokenizer = made(llama), byte_tokenizer()
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    monkeypatch.setattr(causal, "check_device", torch.device, raising=False)  # "meta" stands for a GPU
+    copied = []
+    monkeypatch.setattr(causal, "copy", SimpleNamespace(deepcopy=lambda it: copied.append(it) or copy.deepcopy(it)))
+    assert CausalChooser(tmp_path, device="meta").device.type == "meta"
+    assert copied == []
+    assert CausalChooser(model, tokenizer, device="meta").device.type == "meta"
+    assert copied == [model]
+    assert model.device.type == "cpu"
+    assert CausalChooser(model, tokenizer, device="cpu")._model is model
+
+
 def test_tokens_around_the_letter():
     """A first token, a last one, a template that ends in a bracket; tokens merge across the question's end."""
     model, shown = made(llama), asked()[:6]
@@ -309,7 +354,8 @@ def test_refused(tmp_path):
     assert "no such device" in refusal(model, tokenizer, device="cuda:9")
     assert "`template`" in refusal(model, tokenizer, template="{question}")
     long = [Shown("so " * 300, ("yes", "no"))]
-    assert "1 question(s) are too long" in refusal(model, tokenizer, questions=long)
+    assert "1 question is too long" in refusal(model, tokenizer, questions=long)
+    assert "2 questions are too long" in refusal(model, tokenizer, questions=[*long, Shown("as " * 300, ("yes", "no"))])
     assert "do not belong together" in refusal(made(lambda: llama(vocab_size=20)), tokenizer)
     wordy = tokenizers.Tokenizer(tokenizers.models.WordLevel({"?": 0, "Answer": 1}, unk_token="?"))
     wordy = transformers.PreTrainedTokenizerFast(tokenizer_object=wordy)

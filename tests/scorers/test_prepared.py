@@ -174,9 +174,10 @@ def test_a_compiled_module_without_memory_gets_smaller_batches(monkeypatch, batc
 def test_ways_agree_up_to_the_steps_of_their_precision():
     plain = torch.tensor([[10.0, 1.0, torch.nan]])
     for precision, step in (("float32", 2**-20), ("tf32", 2**-10), ("bfloat16", 2**-7)):
-        assert prepared.agree(plain * (1 + step), plain, precision)
-        assert not prepared.agree(plain * 1.1, plain, precision)
-    assert not prepared.agree(plain * (1 + 2**-7), plain, "float32")
+        assert prepared.agree(plain * (1 + step), plain, prepared.TOLERANCE[precision])
+        assert not prepared.agree(plain * 1.1, plain, prepared.TOLERANCE[precision])
+    assert not prepared.agree(plain * (1 + 2**-7), plain, prepared.TOLERANCE["float32"])
+    assert not prepared.agree(plain.double() * (1 + 3e-6), plain.double(), 1e-6), "float64 is not rounded before"
 
 
 def test_a_resumed_audit_keeps_to_its_choice(monkeypatch, tmp_path, module):

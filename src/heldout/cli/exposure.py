@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import math
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from heldout.checks import EXAMPLE, check_key, plain_name
-from heldout.cli import unfinished
+from heldout.cli import tested
 from heldout.cli.common import add_n_jobs, check_folder, refuse_alone, say
-from heldout.cli.ending import Gate, add_ending, finish
+from heldout.cli.ending import add_ending
 from heldout.cli.parser import Parser
 from heldout.cli.reading import WHAT_CAN_BE_READ, add_reading, read_predictions
 from heldout.errors import InputError
@@ -21,14 +20,6 @@ from heldout.predictions import Predictions, load_predictions
 from heldout.predictions.items import table_columns
 from heldout.predictions.values import listing
 
-GATE = Gate(
-    option="--fail-under",
-    metavar="P",
-    help="exit 1 where p is below P, or where P cannot be judged",
-    what="a p-value between 0 and 1",
-    below=1,
-    open=True,
-)
 EXAMPLES = """\
   heldout exposure results.csv --items items.csv --models models.csv --strata platform difficulty --out exposure
   heldout exposure results.csv --models models.csv --date released      (the results carry a column of dates)
@@ -81,19 +72,15 @@ def add_options(verb: Parser) -> None:
     add_n_jobs(how, "threads", default=-1)
     add_reading(verb)
     out = verb.add_argument_group("reporting")
-    add_ending(out, GATE)
+    add_ending(out, tested.GATE)
     out.add_argument("--resume", action="store_true", help="continue the unfinished work in --out")
     verb.set_defaults(command=run, parser=verb)
 
 
 def run(args: argparse.Namespace) -> int:
     """`heldout exposure`."""
-    GATE.check(args)
-    if args.fail_under is not None and 0 < args.fail_under * (args.resamples + 1) <= 1:
-        raise InputError(
-            f"--fail-under {args.fail_under:g} can never be reached: with --resamples {args.resamples} no p is below "
-            f"{1 / (args.resamples + 1):.2g}. Use --resamples {math.ceil(10 / args.fail_under) - 1}, or more."
-        )
+    tested.GATE.check(args)
+    tested.check_gate(args, 1 / (args.resamples + 1))
     if args.out is None:
         refuse_alone(args, ("resume",), "--out")
     wanted = (*(args.strata or []), *([args.date] if args.date else DATE))
@@ -106,27 +93,13 @@ def run(args: argparse.Namespace) -> int:
         say("numba is not installed, so this takes a while: pip install 'heldout[attack]' makes it many times faster.")
     result = exposure(
         table,
-        level=args.level,
         reach=args.fail_under,
-        n_resamples=args.resamples,
         steps=args.steps,
         scan=args.scan,
-        seed=args.seed,
-        n_jobs=args.n_jobs,
-        checkpoint=unfinished.folder(args),
-        resume=args.resume,
-        notify=say,
-        progress=not args.quiet,
         **asked,
+        **tested.arguments(args),
     )
-    told = result.verdict not in ("cannot tell", "not applicable")
-    return finish(
-        result,
-        args,
-        failed=_reasons(args.fail_under, result),
-        skipped="" if told else result.summary().headline,
-        unfinished=unfinished.folder(args),
-    )
+    return tested.end(result, args, failed=_reasons(args.fail_under, result))
 
 
 def _asked(table: Predictions, args: argparse.Namespace) -> dict[str, Any]:
@@ -162,7 +135,7 @@ def _reasons(fail_under: float | None, result: ExposureResult) -> list[str]:
     if fail_under is None:
         return []
     smallest = max(result.smallest_p, result.smallest_p_margins)
-    if result.verdict in ("cannot tell", "not applicable"):
+    if result.verdict in tested.UNTOLD:
         return [f"--fail-under {fail_under:g} cannot be judged: the verdict is {result.verdict!r}."]
     if smallest >= fail_under:
         return [f"--fail-under {fail_under:g} cannot be judged: no p of this table is below {smallest:.2g}."]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from heldout.cli import unfinished
+from heldout import summary as page
+from heldout.cli import tested
 from heldout.cli.common import add_n_jobs, check_folder, refuse_alone, refuse_idle, say, tell
-from heldout.cli.ending import Gate, add_ending, finish
+from heldout.cli.ending import add_ending
 from heldout.cli.parser import Parser
 from heldout.errors import InputError
 from heldout.multiple_choice.items import Items
@@ -25,14 +25,6 @@ if TYPE_CHECKING:
     from heldout.scorers.choices import Shown
     from heldout.scorers.endpoint import EndpointChooser
 
-GATE = Gate(
-    option="--fail-under",
-    metavar="P",
-    help="exit 1 where p is below P, or where P cannot be judged",
-    what="a p-value between 0 and 1",
-    below=1,
-    open=True,
-)
 EXAMPLES = """\
   heldout options mmlu.jsonl --endpoint http://localhost:8000/v1 --model my-model --items 500 --yes --out options
   heldout options mmlu.jsonl --hf models/my-model --out options
@@ -95,7 +87,7 @@ def add_options(verb: Parser) -> None:
     )
     table.add_argument("--skip-broken", action="store_true", help="leave out rows that cannot be read, and count them")
     asked = verb.add_argument_group("what is asked")
-    asked.add_argument("--items", type=int, metavar="N", help="so many items, drawn (default all)")
+    asked.add_argument("--items", type=int, metavar="N", help="number of items, drawn at random (default all)")
     asked.add_argument("--orders", metavar="B",
                        help="orders of an item besides the printed one: a number (drawn for each item), all, or cyclic "
                        "(default all up to 5 options, else 8; with --endpoint 8)")  # fmt: skip
@@ -110,7 +102,7 @@ def add_options(verb: Parser) -> None:
     logs.add_argument("--missing", choices=("drop",), help="go on without the items that are not in every run")
     to = verb.add_argument_group("an endpoint")
     to.add_argument("--model", metavar="NAME", help="its name there; with --runs, which one of several")
-    to.add_argument("--yes", action="store_true", help="ask without asking me first")
+    to.add_argument("--yes", action="store_true", help="send the requests without asking for confirmation")
     to.add_argument("--price", nargs=2, type=float, metavar=("IN", "OUT"), help="price per million tokens in and out")
     to.add_argument("--cache", metavar="DIR", help="where answers are kept (default: the user's cache folder)")
     to.add_argument("--api", choices=("chat", "completions"), help="protocol (default chat)")
@@ -138,7 +130,7 @@ def add_options(verb: Parser) -> None:
     how.add_argument("--seed", type=int, default=0, metavar="S", help="default 0")
     add_n_jobs(how, "threads", default=-1)
     out = verb.add_argument_group("reporting")
-    add_ending(out, GATE)
+    add_ending(out, tested.GATE)
     out.add_argument("--resume", action="store_true", help="continue the unfinished work in --out")
     verb.set_defaults(command=run, parser=verb)
 
@@ -152,7 +144,7 @@ def run(args: argparse.Namespace) -> int:
     items = None if args.given is None else _items(args)
     if items is not None:
         say(f"{items.source}: {len(items):,} items")
-    asked: dict[str, Any] = {"orders": args.orders, "n_items": args.items, "seed": args.seed}
+    asked: dict[str, Any] = {"orders": args.orders, "n_items": args.items}
     if args.repeats is not None:
         asked["repeats"] = args.repeats
     model = _model(args, items)
@@ -164,27 +156,16 @@ def run(args: argparse.Namespace) -> int:
         uniform=args.uniform,
         alternative=args.alternative,
         mid_p=args.mid_p,
-        level=args.level,
-        n_resamples=args.resamples,
-        n_jobs=args.n_jobs,
-        checkpoint=unfinished.folder(args),
-        resume=args.resume,
-        notify=say,
-        progress=not args.quiet,
         **asked,
+        **tested.arguments(args),
     )
     if getattr(model, "cut_off", 0):
-        say(f"{model.cut_off:,} answers were cut off before they named an option; raise --max-tokens.")
+        were = "was cut off before it" if model.cut_off == 1 else "were cut off before they"
+        say(f"{page.counted(model.cut_off, 'answer')} {were} named an option; raise --max-tokens.")
     if getattr(model, "refused", 0):
-        say(f"{model.refused:,} questions were refused by the endpoint, and count as wrong.")
-    told = result.verdict not in ("cannot tell", "not applicable")
-    return finish(
-        result,
-        args,
-        failed=_reasons(args.fail_under, result),
-        skipped="" if told else result.summary().headline,
-        unfinished=unfinished.folder(args),
-    )
+        were, count = ("was", "counts") if model.refused == 1 else ("were", "count")
+        say(f"{page.counted(model.refused, 'question')} {were} refused by the endpoint, and {count} as wrong.")
+    return tested.end(result, args, failed=_reasons(args.fail_under, result))
 
 
 def _items(args: argparse.Namespace) -> Items:
@@ -201,7 +182,7 @@ def confirm(model: EndpointChooser, shown: list[Shown], args: argparse.Namespace
     if args.yes or cost.calls == 0:
         return
     if not sys.stdin.isatty():
-        raise InputError("nothing was asked yet: add --yes to go on, since nobody can be asked here.")
+        raise InputError("no terminal to confirm on; add --yes to send the requests.")
     tell("Ask? [y/N]")
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise InputError("nothing was asked; answer y, or add --yes.")
@@ -233,7 +214,7 @@ def _extra(text: str) -> dict[str, Any]:
         found = None
     if not isinstance(found, dict):
         raise InputError(
-            '--extra is no JSON object; give one such as \'{"reasoning_effort": "low"}\'.'
+            '--extra is not a JSON object; give one such as \'{"reasoning_effort": "low"}\'.'
         )  # not shown: a key?
     return found
 
@@ -267,7 +248,7 @@ def _reported_extra(text: str) -> str:
 
 def _check(args: argparse.Namespace) -> None:
     """What fits together, before anything is read."""
-    GATE.check(args)
+    tested.GATE.check(args)
     args.orders = None if args.orders is None else _orders(args.orders)
     args.extra = None if args.extra is None else _extra(args.extra)
     check_tests(args.level, args.resamples, args.alternative, args.uniform)
@@ -300,12 +281,8 @@ def _check(args: argparse.Namespace) -> None:
     if args.fail_under is not None:
         if args.mid_p:
             raise InputError("--mid-p is not valid, so that --fail-under cannot rest on it; leave one of them out.")
-        least = least_p(args.resamples, args.alternative)
-        if not args.uniform and 0 < args.fail_under <= least:
-            raise InputError(
-                f"--fail-under {args.fail_under:g} can never be reached: with --resamples {args.resamples} no p is "
-                f"below {least:.2g}. Use --resamples {math.ceil(10 / args.fail_under) - 1}, or more."
-            )
+        if not args.uniform:
+            tested.check_gate(args, least_p(args.resamples, args.alternative))
 
 
 def _model(args: argparse.Namespace, items: Items | None) -> Any:
@@ -342,7 +319,7 @@ def _reasons(fail_under: float | None, result: OptionsResult) -> list[str]:
     """Why a pipeline stops: p is below the threshold, or nothing could fall below it here."""
     if fail_under is None:
         return []
-    if result.verdict in ("cannot tell", "not applicable"):
+    if result.verdict in tested.UNTOLD:
         return [f"--fail-under {fail_under:g} cannot be judged: the verdict is {result.verdict!r}."]
     if result.p_value >= fail_under:
         return []

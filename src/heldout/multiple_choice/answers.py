@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from heldout.errors import InputError
+from heldout.errors import InputError, shortened
 from heldout.predictions.values import is_gap
-from heldout.scorers.choices import LETTERS
+from heldout.scorers.choices import LETTERS, UNPARSED
+from heldout.scorers.letters import place_of
 
-LETTER = re.compile(r"[\[(]?([A-Za-z])[\])]?[.:)]?")  # B, b, (B), B., B)
 BORNE = re.compile(r"[\[(]?([A-Z])[\]).:]\s*(\S.*)", re.DOTALL)  # (A) oak, (A)oak, A. oak, A) oak
 SKIP = "leave out what is broken, by hand or with `skip_broken=True`"
 NUMBER = re.compile(r"\d+(\.0+)?")
@@ -30,6 +30,14 @@ class Row:
     options: tuple[str, ...]
     labels: tuple[str, ...] | None  # what the options are called, where the row says so
     answer: Any
+
+
+class BrokenRowError(InputError):
+    """A row is not a complete item; `reason` is a key of `left_out.reasons.BROKEN`."""
+
+    def __init__(self, sentence: str, part: str) -> None:
+        super().__init__(sentence)
+        self.reason = f"broken_{part}"
 
 
 Way = Callable[[Row, int], int | None]  # the place that is meant, if any
@@ -142,7 +150,7 @@ def _unreadable(rows: Sequence[Row], found: dict[str, list[int | None]], answers
     at = next(i for i, place in enumerate(found[best]) if place is None)
     row, fitting = rows[at], sum(place is not None for place in found[best])
     names = row.labels or tuple(LETTERS[: len(row.options)])
-    shown = f"{row.where}: the answer {_short(row.answer)} names no option"
+    shown = f"{row.where}: the answer {shortened(row.answer)} names no option"
     more = and_more(len(rows) - fitting, len(rows))
     if fitting == 0:
         return InputError(
@@ -152,7 +160,7 @@ def _unreadable(rows: Sequence[Row], found: dict[str, list[int | None]], answers
     other = any(places[at] is not None for name, places in found.items() if name != best)
     if other:
         return InputError(
-            f"{row.where}: the answer {_short(row.answer)} is not {best}, but other rows have {best}; write all "
+            f"{row.where}: the answer {shortened(row.answer)} is not {best}, but other rows have {best}; write all "
             "answers in one way."
         )
     return InputError(
@@ -165,23 +173,15 @@ def _is_empty(value: Any) -> bool:
     return is_gap(value) or str(value).strip() == ""
 
 
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
 def _by_label(row: Row, _: int) -> int | None:
     """By what an option is called: its label, where options have them, else its letter."""
     if not isinstance(row.answer, str) and row.labels is None:
         return None
-    text = str(row.answer).strip()
-    if row.labels is not None and text in row.labels:
-        return row.labels.index(text)
-    letter = LETTER.fullmatch(text)
-    if row.labels is not None:
-        return row.labels.index(letter[1].upper()) if letter and letter[1].upper() in row.labels else None
-    place = LETTERS.index(letter[1].upper()) if letter else len(row.options)
-    return place if place < len(row.options) else None
+    names, text = row.labels or tuple(LETTERS[: len(row.options)]), str(row.answer).strip()
+    if text in names:
+        return names.index(text)
+    place = place_of(text, len(LETTERS), any_case=True)
+    return names.index(LETTERS[place]) if place != UNPARSED and LETTERS[place] in names else None
 
 
 def _by_number(row: Row, answers_from: int) -> int | None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,80 +18,19 @@ from scipy.stats import fisher_exact
 from heldout.checkpoints import Checkpoint, begin, hash_of
 from heldout.checks import check_count, check_seed
 from heldout.errors import InputError, told
-from heldout.multiple_choice.items import Items
+from heldout.multiple_choice.days import DATE, far_apart, read_day
+from heldout.multiple_choice.items import Items, lots
 from heldout.multiple_choice.layout import Arranged, arrange
 from heldout.multiple_choice.left_out.exchangeable import Key, left_out_for
-from heldout.multiple_choice.logs.log import DATE, is_day
 from heldout.multiple_choice.result import LeftOut
 from heldout.multiple_choice.runs import Runs
 from heldout.progress import plain_bar
 from heldout.scorers.choices import UNPARSED, Choice, Chooser, Shown, Tell
-from heldout.scorers.prompts import read_choice
 
 REPEATS = 50  # questions that are asked twice
 COSTLY = 8  # orders besides the printed one where every answer costs something
 OTHER_DAYS = 0.001  # p from which on printed orders were asked on other days than the rest
 TOGETHER = 96  # answers between two moments at which a run can be continued, at least
-
-Answer = Callable[[str, tuple[str, ...]], Any]
-
-
-class FunctionChooser:
-    """A function that answers one question at a time.
-
-    Parameters
-    ----------
-    function : function
-        Takes a question and its options as shown; returns the place of one, a text that names it, or log-probabilities
-        of all.
-    """
-
-    def __init__(self, function: Answer) -> None:
-        self._function = function
-        self.name = str(getattr(function, "__name__", type(function).__name__))
-
-    def choose(self, shown: Sequence[Shown], tell: Tell | None = None) -> list[Choice]:
-        """One choice for each."""
-        found = []
-        for one in shown:
-            found.append(self._read(self._function(one.question, one.options), one))
-            if tell is not None:
-                tell(1)
-        return found
-
-    def digest(self) -> str:
-        """By name: what a function does is not known."""
-        return hashlib.sha256(f"function:{self.name}".encode()).hexdigest()[:16]
-
-    def _read(self, said: Any, one: Shown) -> Choice:
-        k = len(one.options)
-        if said is None:
-            return Choice(UNPARSED)
-        if isinstance(said, str):
-            return Choice(read_choice(said, one.options), text=said)
-        if isinstance(said, Choice):
-            return said
-        numbers = np.asarray(said)
-        if numbers.ndim == 0 and numbers.dtype.kind in "iu" and UNPARSED <= numbers < k:
-            return Choice(int(numbers))
-        if numbers.shape == (k,) and numbers.dtype.kind in "iuf" and not np.isnan(numbers).any():
-            return Choice(int(np.argmax(numbers)), tuple(numbers.astype(float).tolist()))
-        raise InputError(
-            f"{self.name} returned {said!r} for a question with {k} options; it must return the place of one, from 0 "
-            f"to {k - 1}, its letter, or {k} log-probabilities."
-        )
-
-
-def as_chooser(model: Any) -> Chooser:
-    """What can be asked, from a model or a function."""
-    if isinstance(model, Chooser):
-        return model
-    if callable(model):
-        return FunctionChooser(model)
-    raise InputError(
-        f"`model` is a {type(model).__name__}; give a function of question and options, an EndpointChooser or "
-        "CausalChooser of heldout.scorers, or what read_runs returns."
-    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +71,7 @@ def prepare(
     if orders is None and getattr(model, "costly", False):
         orders = COSTLY
     if n_items is not None and check_count(n_items, "n_items", least=2) < len(items):
-        kept, left = exchangeable_items(items, n_items, items.lots(seed), shuffled=shuffled)
+        kept, left = exchangeable_items(items, n_items, lots(items, seed), shuffled=shuffled)
     else:
         kept, left = exchangeable_items(items, shuffled=shuffled)
     chosen = items.take(kept.tolist())
@@ -243,20 +180,17 @@ def _cohorts(days: Sequence[str], starts: NDArray[np.intp]) -> dict[str, tuple[s
     That is so where answers kept from an earlier run, which asked for fewer orders, go together with new ones. A run
     that was stopped and went on later is no such case: its requests are shuffled.
     """
-    known = np.array([is_day(day) for day in days])
-    if not known.any():
+    apart = far_apart(days)
+    if not apart:
         return {}
-    when = np.array(
-        [date.fromisoformat(day).toordinal() if there else 0 for day, there in zip(days, known, strict=True)]
-    )
-    first, last = int(when[known].min()), int(when.max())
+    when = [read_day(day) for day in days]
+    known = np.array([day is not None for day in when])
+    last = max(day for day in when if day is not None)
+    old = np.array([day is not None and (last - day).days > 1 for day in when])
     printed = np.zeros(len(when), dtype=bool)
     printed[starts[:-1]] = True
-    old = when < last - 1
     table = [[int((known & (printed == p) & (old == o)).sum()) for o in (False, True)] for p in (False, True)]
-    if last - first <= 1 or fisher_exact(table).pvalue > OTHER_DAYS:
-        return {}
-    return {DATE: (date.fromordinal(first).isoformat(), date.fromordinal(last).isoformat())}
+    return {} if fisher_exact(table).pvalue > OTHER_DAYS else {DATE: apart}
 
 
 def _in_parts(
@@ -287,7 +221,7 @@ def _in_parts(
         kept = Checkpoint(Path(folder) / "answers.npz", fingerprint, of="run")
         before = kept.load() or {}
         if len(before.get("batch_size", ())):
-            model.batch_size = int(before["batch_size"][-1])  # type: ignore[attr-defined]
+            _set_batch_size(model, int(before["batch_size"][-1]))
 
     def work(first: int, last: int) -> dict[str, NDArray[Any]]:
         part = Arranged(a.items[first:last], a.orders[first:last])
@@ -304,6 +238,19 @@ def _in_parts(
         found = kept.rows(len(a.items), max(1, max(TOGETHER, batch_size or 0) // width), work, bar=bar)
     there = np.arange(width) < counts[:, None]
     return found["chosen"][there], found["scores"][there]
+
+
+def _set_batch_size(model: Any, size: int) -> None:
+    """Go on with the size that a run stopped with."""
+    if model.batch_size == size:
+        return
+    try:
+        model.batch_size = size
+    except AttributeError as error:
+        raise InputError(
+            f"{model.name} stopped with `batch_size` at {size:,}, which is {model.batch_size:,} now and cannot be set; "
+            "make it settable, so that the run goes on to the same bits, or start again without `resume`."
+        ) from error
 
 
 def _turns(arranged: Arranged, seed: int) -> list[int]:

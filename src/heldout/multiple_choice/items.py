@@ -7,17 +7,20 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from heldout.checks import check_count, check_seed
+from heldout.errors import InputError, shortened
+from heldout.orbit.option_orders import MOST_OPTIONS
+from heldout.predictions.values import repeated
 
 
 @dataclass(frozen=True)
 class Item:
-    """One question.
+    """One question, with at least two different options.
 
     Parameters
     ----------
@@ -26,7 +29,7 @@ class Item:
     question : str
         What is asked.
     options : tuple of str
-        In the printed order.
+        In the printed order, 2 to 26, none of them empty.
     answer : int
         Place of the right one, from 0.
     stratum : str
@@ -45,6 +48,22 @@ class Item:
     options: tuple[str, ...]
     answer: int
     stratum: str = field(default="", repr=False)
+
+    def __post_init__(self) -> None:
+        texts: Any = self.options
+        if not isinstance(texts, (tuple, list)) or not all(isinstance(text, str) for text in texts):
+            raise InputError(f"the item {self.id!r} has the options {shortened(texts)}; a tuple of texts is needed.")
+        flaw = options_flaw(texts)
+        if flaw:
+            raise InputError(f"the item {self.id!r}{flaw}.")
+        place: Any = self.answer
+        if isinstance(place, bool) or not isinstance(place, (int, np.integer)) or not 0 <= place < len(texts):
+            raise InputError(
+                f"the item {self.id!r} has the answer {place!r}; it must be the place of the right one of "
+                f"{len(texts)} options, from 0 to {len(texts) - 1}."
+            )
+        object.__setattr__(self, "options", tuple(texts))
+        object.__setattr__(self, "answer", int(place))  # as JSON has it
 
     @cached_property
     def key(self) -> str:
@@ -68,7 +87,7 @@ class Items(Sequence[Item]):
     source : str
         Where they are from.
     broken : mapping from str to str
-        Ids of rows that were not read, since they are no proper items, and what is broken: "broken_question",
+        Ids of rows that were not read, since they are not complete items, and what is broken: "broken_question",
         "broken_options" or "broken_answer".
 
     Examples
@@ -81,14 +100,14 @@ class Items(Sequence[Item]):
 
     items: tuple[Item, ...]
     source: str = "items"
-    broken: Mapping[str, str] = field(default_factory=dict)
+    broken: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @overload
     def __getitem__(self, index: int) -> Item: ...
     @overload
     def __getitem__(self, index: slice) -> Items: ...
     def __getitem__(self, index: int | slice) -> Item | Items:
-        return self.items[index] if isinstance(index, int) else replace(self, items=self.items[index])
+        return replace(self, items=self.items[index]) if isinstance(index, slice) else self.items[index]
 
     def __len__(self) -> int:
         return len(self.items)
@@ -143,24 +162,7 @@ class Items(Sequence[Item]):
             The drawn ones.
         """
         check_count(n, "n_items")
-        return self.take(sorted(self.lots(seed)[:n]))
-
-    def lots(self, seed: int) -> list[int]:
-        """Places of all items in the order in which they are drawn.
-
-        Parameters
-        ----------
-        seed : int
-            From which they are drawn.
-
-        Returns
-        -------
-        list of int
-            From 0.
-        """
-        check_seed(seed)
-        lots = [_digest([seed, item.key]) for item in self.items]
-        return sorted(range(len(self)), key=lambda i: lots[i])
+        return self.take(sorted(lots(self, seed)[:n]))
 
     def digest(self) -> str:
         """Tells these items from others.
@@ -171,6 +173,36 @@ class Items(Sequence[Item]):
             16 hexadecimal digits.
         """
         return _digest([item.told for item in self.items])[:16]
+
+
+def lots(items: Items, seed: int) -> list[int]:
+    """Places of all items in the order in which they are drawn."""
+    check_seed(seed)
+    drawn = [_digest([seed, item.key]) for item in items]
+    return sorted(range(len(items)), key=lambda i: drawn[i])
+
+
+def options_flaw(options: Sequence[str]) -> str:
+    """Why texts cannot be the options of an item, as it goes on after the item's name; empty where they can.
+
+    Examples
+    --------
+    >>> options_flaw(("oak", "ash")), options_flaw(("oak", ""))
+    ('', ': option 2 is empty')
+    """
+    bare = [option.strip() for option in options]
+    twice = repeated(list(options))
+    if not any(bare):
+        return " has no options"
+    if "" in bare:
+        return f": option {bare.index('') + 1} is empty"
+    if len(options) == 1:
+        return f" has one option, {shortened(options[0], 40)}, where at least 2 are needed"
+    if twice:
+        return f" has two options with the same text, {shortened(twice[0], 40)}"
+    if len(options) > MOST_OPTIONS:
+        return f" has {len(options)} options, more than the {MOST_OPTIONS} letters"
+    return ""
 
 
 def _digest(content: object) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from heldout.checks import check_seed
 from heldout.multiple_choice.items import Items
 from heldout.orbit.option_orders import orders_for
 from heldout.scorers.choices import Choice, Shown
+from heldout.scorers.letters import letter_score
 
 Indices = NDArray[np.intp]
 
@@ -100,23 +100,6 @@ class Arranged:
         return np.array(
             [letter_score(choice.log_probs, place) for choice, place in zip(choices, self.positions, strict=True)]
         )
-
-
-def letter_score(log_probs: Sequence[float] | NDArray[np.float64] | None, place: int) -> float:
-    """Log-probability of one letter among those shown; NaN where it was not told.
-
-    Examples
-    --------
-    >>> round(letter_score([-1.0, -1.0, -30.0], 0), 3), letter_score(None, 0)
-    (-0.693, nan)
-    """
-    if log_probs is None:
-        return math.nan
-    told = [float(value) for value in log_probs]  # a handful: arrays took ten times as long
-    high = max(told)
-    if not math.isfinite(high):
-        return math.nan
-    return told[place] - high - math.log(math.fsum(math.exp(value - high) for value in told))
 
 
 def arrange(items: Items, orders: str | int | None = None, *, seed: int) -> Arranged:

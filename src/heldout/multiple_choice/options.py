@@ -9,13 +9,14 @@ from typing import Any
 
 from heldout.checks import check_count, check_n_jobs, check_seed, check_share
 from heldout.errors import InputError
-from heldout.multiple_choice.asking import REPEATS, as_chooser, ask, exchangeable_items, how_asked, prepare
+from heldout.multiple_choice.asking import REPEATS, ask, exchangeable_items, how_asked, prepare
 from heldout.multiple_choice.evidence import Declared, Gathered, judged, least_attainable, not_applicable, too_few
 from heldout.multiple_choice.items import Items
 from heldout.multiple_choice.readers import read_items
 from heldout.multiple_choice.result import Alternative, LeftOut, OptionsResult
 from heldout.multiple_choice.runs import Runs
 from heldout.scorers.choices import Shown
+from heldout.scorers.function_chooser import as_chooser
 
 ALTERNATIVES = ("overfitted", "two-sided")
 
@@ -77,9 +78,11 @@ def options(
     n_jobs : int
         Threads of the tests; the result does not depend on it.
     checkpoint : path, optional
-        Folder in which answers are kept, once a minute at least. An endpoint keeps every answer in its own cache.
+        Folder in which answers are kept, once a minute at least. An endpoint keeps every answer in its own cache. They
+        are those of one model, told from others by its `digest()`; of a function that is its code with its constants
+        and defaults, but not what it refers to: variables, files, or a model that it calls may have changed unseen.
     resume : bool
-        Take up what is in `checkpoint`, to the same bits.
+        Take up what is in `checkpoint`, which it needs, to the same bits.
     notify : function, optional
         Told where there is nothing to resume.
     confirm : function, optional

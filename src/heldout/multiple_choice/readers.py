@@ -1,79 +1,37 @@
-"""Files, frames and rows to `Items`: where a row holds its question, its options and its answer."""
+"""Files, frames and rows to `Items`."""
 
 from __future__ import annotations
 
-import ast
 import csv
-import json
 import re
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from itertools import takewhile
 from os import PathLike
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from heldout import frames
-from heldout.checks import EXAMPLE, LABEL, Role, check_key, pick, plain_name
+from heldout.checks import EXAMPLE, check_key, pick, plain_name
 from heldout.errors import InputError
-from heldout.multiple_choice.answers import SKIP, Row, and_more, read_answers, without_letters
+from heldout.multiple_choice.answers import SKIP, BrokenRowError, Row, and_more, without_letters
+from heldout.multiple_choice.columns import Columns, Keys
 from heldout.multiple_choice.items import Item, Items
-from heldout.orbit.option_orders import MOST_OPTIONS
+from heldout.multiple_choice.option_cells import cell_text
 from heldout.predictions.formats import arrow_columns, csv_columns, parquet_columns
 from heldout.predictions.raw import damaged, file_name, open_text, read_json_file, read_lines, stem_of, suffix_of
-from heldout.predictions.values import as_text, is_gap, listing, read_ids, repeated
+from heldout.predictions.values import listing, read_ids, repeated
 from heldout.scorers.choices import LETTERS
 
-QUESTION = Role(
-    "question_key",
-    ("question", "question_stem", "stem", "query", "problem", "ctx", "goal", "sentence", "startphrase"),
-    ("prompt", "input", "text", "instruction"),
-)
-BEFORE = ("passage", "article", "context", "premise")  # what a question is about, printed above it
-OPTIONS = Role("options_key", ("options", "choices", "endings", "mc1_targets", "candidates", "answers"))
-# Columns of one option each: A, option_a, choice1, opa, ending0, sol1, answerA.
-OPTION_COLUMN = re.compile(r"(option|choice|opt|op|ending|sol|answer|alternative|)_?([a-z]|\d\d?)")
-INDEX = Role("answer_key", ("answer_index", "answer_idx", "correct_index", "correct_answer_index", "label_index"))
-ANSWER = Role(
-    "answer_key",
-    (
-        *("answerkey", "answer_key", "answer", "correct_answer", "correct_option", "correct_choice", "correct"),
-        *LABEL.usual,
-        *("cop", "solution", "key"),
-    ),
-)
-APART = re.compile(r"(distractor|incorrect_answer|wrong_answer)s?_?\d*")  # the wrong ones, listed by themselves
 FILES = (".jsonl", ".json", ".csv", ".tsv", ".parquet", ".arrow")
 ABOUT = ("dataset_info.json", "state.json")  # what `datasets` writes beside the rows of a data set
 SPLITS = "dataset_dict.json"
 SHARD = re.compile(r"-\d{5}-of-\d{5}$")  # of a file that is one of several
 ROWS = "rows"  # the source of what no file brought
-NO_COMMAS = re.compile(r"""\[\s*(?:'[^']*'|"[^"]*")\s+['"]""")  # a list as numpy prints it: ['oak' 'ash']
 LEAST_CELLS = 4  # of a line without a header: a question, two options and a letter
 EXAMPLE_ROW = '{"question": "2 + 2?", "options": ["3", "4"], "answer": 1}'
-
-
-class Keys(NamedTuple):
-    """Columns that were named, and from what answers count."""
-
-    question: str | None = None
-    options: str | Sequence[str] | None = None
-    answer: str | None = None
-    ids: str | None = None
-    strata: str | None = None
-    answers_from: int | None = None
-    skip_broken: bool = False
-
-
-class BrokenRowError(InputError):
-    """A row is no proper item; `reason` is a key of `left_out.reasons.BROKEN`."""
-
-    def __init__(self, sentence: str, part: str) -> None:
-        super().__init__(sentence)
-        self.reason = f"broken_{part}"
 
 
 def read_items(
@@ -112,7 +70,7 @@ def read_items(
         From what answers that are numbers count. Without it they do so from 0, and are refused where they seem to count
         from 1: no answer is 0, and one is the number of options or there are many.
     skip_broken : bool
-        Leave out rows that are no proper items, and keep their ids, instead of refusing the file: no question, one
+        Leave out rows that are not complete items, and keep their ids, instead of refusing the file: no question, one
         option, the same option twice, an answer that names no option.
 
     Returns
@@ -157,6 +115,8 @@ def _from_files(paths: Sequence[Path], keys: Keys) -> Items:
             raise InputError(f"{path} does not exist.")
         if (path / SPLITS).exists():
             splits = [p.name for p in sorted(path.iterdir()) if p.is_dir()]
+            if not splits:
+                raise InputError(f"{path} should hold splits of a data set ({SPLITS}), but has none; save it again.")
             raise InputError(f"{path} holds splits of a data set ({listing(splits)}); give one, {path / splits[0]}.")
         inside = sorted(path.iterdir()) if path.is_dir() else [path]
         found = [p for p in inside if p == path or (suffix_of(p) in FILES and p.name not in ABOUT)]
@@ -237,7 +197,7 @@ def _from_rows(rows: Sequence[Any], keys: Keys, source: str) -> Items:
         )
     plain = [_opened({str(key): _python(value) for key, value in row.items()}) for row in rows]
     names = list(dict.fromkeys(key for row in plain for key in row))
-    columns = _Columns(names, keys, source)
+    columns = Columns(names, keys, source)
     columns.see_blanks(plain)
     ids = _ids(plain, names, keys.ids, source)
     read: dict[int, Row] = {}
@@ -282,226 +242,6 @@ def _opened(row: dict[str, Any]) -> dict[str, Any]:
     return row if inner is None else {key: value for key, value in row.items() if value is not inner} | inner
 
 
-class _Columns:
-    """Where rows of one source hold their parts."""
-
-    def __init__(self, names: list[str], keys: Keys, source: str) -> None:
-        self._source = source
-        self._fewer = True  # whether blanks at the end mean that a row has fewer options
-        for key in [keys.options] if isinstance(keys.options, str) else keys.options or ():
-            check_key(names, key, OPTIONS.option, source=source, noun="column")
-        question = pick(names, keys.question, QUESTION, source=source, noun="column", weak=True)
-        if question is None:
-            raise self._lacks("question", QUESTION.option, names)
-        above = [name for name in names if plain_name(name) in BEFORE] if keys.question is None else []
-        self._asked = [*above, question]
-        taken = {question, *above}
-        self._list, self._single = self._options(names, keys.options, taken)
-        taken |= {*self._single, *([] if self._list is None else [self._list])}
-        index = pick(names, None, INDEX, source=source, taken=taken) if keys.answer is None else None
-        answer = pick(names, keys.answer, ANSWER, source=source, noun="column", taken=taken)
-        self._answer: str | None = answer if index is None else index
-        self._second: str | None = None if index is None else answer
-        if self._answer is None and not self._is_marked(self._list):
-            raise self._lacks("answer", ANSWER.option, names)
-
-    def _options(self, names: list[str], wanted: Any, taken: set[str]) -> tuple[str | None, list[str]]:
-        """The column of lists, or those of single options."""
-        if wanted is not None:
-            return (wanted, []) if isinstance(wanted, str) else (None, list(wanted))
-        listed = pick(names, None, OPTIONS, source=self._source, taken=taken)
-        if listed is not None:
-            return listed, []
-        found: dict[str, dict[str, str]] = {}
-        for name in names:
-            match = OPTION_COLUMN.fullmatch(plain_name(name)) if name not in taken else None
-            if match:
-                found.setdefault(f"{match[1]} {'1' if match[2].isdigit() else 'a'}", {})[match[2]] = name
-        single = max(map(_in_a_row, found.values()), key=len, default=[])
-        if len(single) >= 2:
-            return None, single
-        apart = [name for name in names if APART.fullmatch(plain_name(name))]
-        if apart:
-            raise InputError(
-                f"{self._source} lists the right answer apart from the wrong ones ({listing(apart)}), so that no order "
-                "of the options is printed; give them in the order in which they were published (`options_key`)."
-            )
-        raise self._lacks("options", OPTIONS.option, names)
-
-    def _lacks(self, what: str, option: str, names: list[str]) -> InputError:
-        return InputError(
-            f"{self._source} has no {what} under a usual name; of its columns {listing(names, len(names))} say which "
-            f"it is with `{option}`."
-        )
-
-    @staticmethod
-    def _is_marked(column: str | None) -> bool:
-        return column is not None and plain_name(column) == "mc1_targets"
-
-    def see_blanks(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        """What blanks in columns of single options mean, by all rows.
-
-        Where some stand before other options, blanks are gaps, and rows with one are broken wherever it stands: were
-        those at the end taken for fewer options, the printed order would decide which items stay.
-        """
-        for i, row in enumerate(rows):
-            values = [row.get(name) for name in self._single]
-            gap = next((name for name, value in zip(self._single, values, strict=True) if _is_nan(value)), None)
-            if gap is not None:
-                raise InputError(
-                    f'{self._source}: row {i + 1} has NaN in {gap!r}, which may have been an option such as "None" or '
-                    '"NA"; read the table with keep_default_na=False, or fill what is empty with "".'
-                )
-            texts = [_text(value) for value in values]
-            while texts and not texts[-1]:
-                texts.pop()
-            self._fewer &= "" not in texts
-
-    def read(self, row: Mapping[str, Any], where: str) -> Row:
-        """One row, whose answer is as it is written."""
-        parts = [_text(row.get(name)) for name in self._asked]
-        if not parts[-1]:
-            raise BrokenRowError(f"{where} has no question ({self._asked[-1]!r})", "question")
-        marked = None
-        if self._list is not None:
-            texts, labels, marked = _listed(row.get(self._list), where, self._list)
-        else:
-            texts, labels = [_text(row.get(name)) for name in self._single], None
-            while self._fewer and texts and not texts[-1]:
-                texts.pop()
-            if any(texts) and "" in texts:
-                raise BrokenRowError(
-                    f"{where}: option {texts.index('') + 1} is empty; since some rows have empty options before "
-                    "others, all with an empty one are broken",
-                    "options",
-                )
-        self._check(texts, where)
-        answer = marked if self._answer is None else row.get(self._answer)
-        if isinstance(answer, list) and len(answer) == 1:
-            (answer,) = answer
-        return Row(where, "\n".join(part for part in parts if part), tuple(texts), labels, answer)
-
-    @staticmethod
-    def _check(texts: list[str], where: str) -> None:
-        twice = repeated(texts)
-        if not any(texts):
-            raise BrokenRowError(f"{where} has no options", "options")
-        if "" in texts:
-            raise BrokenRowError(f"{where}: option {texts.index('') + 1} is empty", "options")
-        if len(texts) == 1:
-            raise BrokenRowError(f"{where} has one option, {_short(texts[0])}, where at least 2 are needed", "options")
-        if twice:
-            raise BrokenRowError(f"{where} has two options with the same text, {_short(twice[0])}", "options")
-        if len(texts) > MOST_OPTIONS:
-            raise BrokenRowError(f"{where} has {len(texts)} options, more than the {MOST_OPTIONS} letters", "options")
-
-    def answers(self, rows: list[Row], plain: list[dict[str, Any]], keys: Keys) -> list[int | None]:
-        """Place of each right option; two columns that name it must agree."""
-        column = self._answer or self._list or ""
-        base = 0 if self._answer is None else keys.answers_from  # options that are marked are counted by us
-        found = read_answers(rows, column=column, answers_from=base, skip=keys.skip_broken)
-        if self._second is None:
-            return found
-        second = [replace(row, answer=own.get(self._second)) for row, own in zip(rows, plain, strict=True)]
-        try:
-            again = read_answers(second, column=self._second, answers_from=keys.answers_from)
-        except InputError:  # something else, such as an explanation
-            return found
-        differ = [i for i, place in enumerate(again) if place != found[i] and found[i] is not None]
-        if differ and keys.skip_broken:
-            return [None if i in differ else place for i, place in enumerate(found)]
-        if differ:
-            row, other = rows[differ[0]], second[differ[0]]
-            raise InputError(
-                f"{row.where}: {column!r} is {row.answer!r} and {self._second!r} is {other.answer!r}, which are two "
-                "options; correct one of them, or say which counts with `answer_key`."
-            )
-        return found
-
-
-def _in_a_row(columns: Mapping[str, str]) -> list[str]:
-    """Columns a, b, c ... or 0, 1, 2 ... or 1, 2, 3 ..., as far as they go without a gap."""
-    marks = list(LETTERS.lower()) if "a" in columns else [str(i + ("0" not in columns)) for i in range(MOST_OPTIONS)]
-    return [columns[mark] for mark in takewhile(columns.__contains__, marks)]
-
-
-def _is_nan(value: Any) -> bool:
-    return value is not None and is_gap(value)
-
-
-def _text(value: Any) -> str:
-    return "" if is_gap(value) else as_text(value).strip()
-
-
-def _listed(value: Any, where: str, column: str) -> tuple[list[str], tuple[str, ...] | None, int | None]:
-    """Options that one cell holds: their texts, what they are called, and the place of the one marked as right."""
-    if isinstance(value, str):
-        value = _unpacked(value)
-    if _is_object(value):
-        lower = {plain_name(key): one for key, one in value.items()}
-        texts = next(
-            (lower[key] for key in ("text", "texts", "choices", "options") if isinstance(lower.get(key), list)), None
-        )
-        names = next((lower[key] for key in ("label", "labels") if isinstance(lower.get(key), list)), None)
-        if (
-            texts is None
-            and value
-            and all(one in (0, 1) for one in value.values() if not isinstance(one, str))
-            and not any(isinstance(one, str) for one in value.values())
-        ):
-            texts, names = list(value), list(value.values())
-        if texts is None:
-            texts, names = list(value.values()), list(value)
-        if names is not None and len(names) != len(texts):
-            raise BrokenRowError(f"{where}: {column!r} has {len(texts)} texts and {len(names)} labels", "options")
-    elif isinstance(value, list) and value and all(map(_is_object, value)):
-        texts = [one.get("text", one.get("content")) for one in value]
-        names = [one.get("label", one.get("key", LETTERS[i % 26])) for i, one in enumerate(value)]
-    elif isinstance(value, list):
-        texts, names = value, None
-    else:
-        numpy = ", not one without commas, as numpy prints it: save Parquet or JSONL" * bool(
-            NO_COMMAS.match(str(value))
-        )
-        raise BrokenRowError(f"{where}: {column!r} is {_short(value)}, where a list is needed{numpy}", "options")
-    if any(isinstance(text, (list, dict)) for text in texts):
-        raise BrokenRowError(
-            f"{where}: {column!r} holds options that are lists themselves, where each must be a text", "options"
-        )
-    plain = [_text(text) for text in texts]
-    if names is not None and all(isinstance(name, (int, float)) and name in (0, 1) for name in names):
-        if sum(names) != 1:
-            raise BrokenRowError(
-                f"{where}: {column!r} marks {sum(names):g} options as right, where one is needed", "answer"
-            )
-        return plain, None, names.index(1)
-    return plain, None if names is None else tuple(_text(name) for name in names), None
-
-
-def _short(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."
-
-
-def _unpacked(text: str) -> Any:
-    """A list that a cell of a CSV spells, as JSON or as Python prints it.
-
-    Examples
-    --------
-    >>> _unpacked("['a', 'b']"), _unpacked("['a' 'b']")
-    (['a', 'b'], "['a' 'b']")
-    """
-    if NO_COMMAS.match(text):  # Python would read one text, "ab"
-        return text
-    for read in (json.loads, ast.literal_eval):
-        try:
-            value = read(text)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            continue
-        return list(value) if isinstance(value, tuple) else value
-    return text
-
-
 def _ids(rows: list[dict[str, Any]], names: list[str], wanted: str | None, source: str) -> tuple[str, ...]:
     """Ids from the column that was named or goes by a usual name; else the rows are numbered from 0."""
     key = pick(names, wanted, EXAMPLE, source=source, noun="column", weak=True)
@@ -510,7 +250,7 @@ def _ids(rows: list[dict[str, Any]], names: list[str], wanted: str | None, sourc
         return numbers
     values = [row.get(key) for row in rows]
     if wanted is None:  # a guess: RACE's `example_id` is that of an article with several questions
-        texts = [_text(value) for value in values]
+        texts = [cell_text(value) for value in values]
         return tuple(texts) if all(texts) and not repeated(texts) else numbers
     return read_ids(values, len(rows), source=source) or numbers
 
@@ -520,7 +260,7 @@ def _strata(rows: list[dict[str, Any]], names: list[str], wanted: str | None, so
     if wanted is None:
         return [""] * len(rows)
     check_key(names, wanted, "strata_key", source=source, noun="column")
-    found = [_text(row.get(wanted)) for row in rows]
+    found = [cell_text(row.get(wanted)) for row in rows]
     if "" in found:
         raise InputError(
             f"{source}: row {found.index('') + 1} has no {wanted!r} (`strata_key`), so that nobody knows which items "

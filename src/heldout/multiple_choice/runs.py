@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError
 from heldout.multiple_choice.items import Item, Items
-from heldout.multiple_choice.layout import letter_score
 from heldout.multiple_choice.logs import of_harness, of_inspect
 from heldout.multiple_choice.logs.designs import Order
 from heldout.multiple_choice.logs.joined import DROP, Joined, join
@@ -24,6 +23,7 @@ from heldout.multiple_choice.logs.scored_alone import SCORED_ALONE, Placed, mere
 from heldout.predictions import inspect_logs, lm_eval
 from heldout.predictions.keys import Options
 from heldout.predictions.values import listing
+from heldout.scorers.letters import letter_score
 
 Paths = str | Path | Sequence[str | Path]
 
@@ -307,7 +307,7 @@ def _named(printed: str | Path, logs: Sequence[Log]) -> list[Path]:
     found = found or [log.path for log in logs if str(printed) in (log.path.name, log.path.stem)]
     if not found:
         raise InputError(
-            f"`printed` is {str(printed)!r}, which is none of the runs: {listing([log.path.name for log in logs])}."
+            f"`printed` is {str(printed)!r}, which is not one of the runs: {listing([log.path.name for log in logs])}."
         )
     return found
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from heldout.errors import InputError
-from heldout.orbit.rules import Rule, statistic_range
+from heldout.orbit.rules import Rule
 from heldout.orbit.square import INVERSE, MATRICES, PRODUCT, check_square
 from heldout.orbit.table import Indices, MoveTable
 from heldout.orbit.translations import Translations
-from heldout.orbit.views import Dihedral, HorizontalFlip, check_has_no_length
+from heldout.orbit.views import Dihedral, HorizontalFlip, WithoutLength, check_has_no_length
 
 
 @dataclass(frozen=True)
-class Product:
+class Product(WithoutLength):
     """All views of a group, each of them shifted: a move (g, v) flips or turns by g, then moves the content by v.
 
     A shift before g is another one after it, g tau_v = tau_gv g, so that every combination of moves is one of them, and
@@ -142,22 +142,6 @@ class Product:
             versions=versions,
             elements=elements,
         )
-
-    def statistic_range(self, rule: Rule) -> tuple[float, float]:
-        """The interval that holds T under this rule; see `heldout.orbit.statistic_range`.
-
-        Parameters
-        ----------
-        rule : {"strongest", "random", "random2"}
-            How a move is chosen.
-
-        Returns
-        -------
-        lower, upper : float
-            The ends.
-        """
-        check_has_no_length(rule, self.name)
-        return statistic_range(rule, len(self))
 
 
 def _pairs(elements: Indices, shifts: Indices) -> Indices:

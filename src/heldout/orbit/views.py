@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,7 +18,35 @@ if TYPE_CHECKING:
     from heldout.orbit.product import Product
 
 
-class PictureGroup:
+class WithoutLength(ABC):
+    """What orbits with flips and turns have in common: some moves have no length, so that none is the nearest."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What reports call it."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    def statistic_range(self, rule: Rule) -> tuple[float, float]:
+        """The interval that holds T under this rule; see `heldout.orbit.statistic_range`.
+
+        Parameters
+        ----------
+        rule : {"strongest", "random", "random2"}
+            How a move is chosen.
+
+        Returns
+        -------
+        lower, upper : float
+            The ends.
+        """
+        check_has_no_length(rule, self.name)
+        return statistic_range(rule, len(self))
+
+
+class PictureGroup(WithoutLength):
     """What groups of flips and turns have in common; the views of a picture are numbered as in `heldout.orbit.square`.
 
     Whoever audits with a group declares that the arrangement of each picture is arbitrary: as likely any one of its
@@ -99,22 +128,6 @@ class PictureGroup:
             symmetries=place[PRODUCT[elements, elements[:, None]]],
             is_group=True,
         )
-
-    def statistic_range(self, rule: Rule) -> tuple[float, float]:
-        """The interval that holds T under this rule; see `heldout.orbit.statistic_range`.
-
-        Parameters
-        ----------
-        rule : {"strongest", "random", "random2"}
-            How a move is chosen.
-
-        Returns
-        -------
-        lower, upper : float
-            The ends.
-        """
-        check_has_no_length(rule, self.name)
-        return statistic_range(rule, len(self))
 
 
 @dataclass(frozen=True)

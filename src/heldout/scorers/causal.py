@@ -31,9 +31,9 @@ from heldout.checks import check_count
 from heldout.errors import InputError, import_extra, told
 from heldout.scorers.batches import OutOfMemoryError, free_memory, ran_out_of_memory
 from heldout.scorers.choices import LETTERS, Choice, Shown, Tell
-from heldout.scorers.prepared import TOLERANCE
+from heldout.scorers.prepared import TOLERANCE, agree
 from heldout.scorers.prompts import PLAIN, check_template, prompt
-from heldout.scorers.torch import keep_freed_memory
+from heldout.scorers.torch import check_device, keep_freed_memory
 from heldout.workers.switches import rounds_products
 
 EXTRA = "transformers"
@@ -42,6 +42,8 @@ WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".h5", ".msgpack")
 # GPU takes about as long for a thousand tokens as for one.
 CALL = {"cpu": 48, "cuda": 1024}
 BATCH = {"cpu": 32, "cuda": 128}  # prompts at once
+BLOCK = 64  # lengths that are checked together, in tokens
+PROBE = Shown("Which of these came first, and why?", ("the red fox", "an old oak", "two grey stones", "cold water"))
 AGREE = {**TOLERANCE, "float64": 1e-6, "float16": 2**-8}  # relative to the largest logit
 
 Tokens = NDArray[np.int64]
@@ -88,8 +90,8 @@ class CausalChooser:
         "bfloat16", "float16".
     shares : bool or None
         Whether beginnings of prompts are computed once; False where the model's cache cannot be copied or answers then
-        differ by more than rounding, at some length at least: such batches run as whole prompts. None before the first
-        batch.
+        differ by more than rounding, at some length at least: batches of such lengths run as whole prompts. None before
+        the first batch.
 
     Examples
     --------
@@ -124,17 +126,17 @@ class CausalChooser:
             check_count(batch_size, "batch_size")
         if isinstance(model, (str, os.PathLike)):
             folder = Path(model)
-            self._model, loaded = load(folder)
-            self.tokenizer = loaded if tokenizer is None else tokenizer
+            wanted = check_device(device or ("cuda" if self._torch.cuda.is_available() else "cpu"))
+            loaded, own = load(folder)
+            self._model = loaded.to(wanted)
+            self.tokenizer = own if tokenizer is None else tokenizer
             self.name = folder.resolve().name
-            device = device or ("cuda" if self._torch.cuda.is_available() else "cpu")
         else:
             if tokenizer is None:
                 raise InputError("`tokenizer` is missing: a model that is not a folder does not bring its own.")
-            self._model, self.tokenizer = model, tokenizer
+            self._model = model if device is None else placed(model, device)
+            self.tokenizer = tokenizer
             self.name = type(model).__name__
-        if device is not None:
-            self._model = placed(self._model, device)
         self.template = PLAIN if template is None else check_template(template)
         self._first = self._model.get_input_embeddings().weight
         self.batch_size = batch_size or BATCH.get(self.device.type, BATCH["cuda"])
@@ -142,13 +144,12 @@ class CausalChooser:
             keep_freed_memory()  # 24 orders of 240 tokens through 25 million weights: 1.02 s instead of 1.15
         self._keeps = "logits_to_keep" in inspect.signature(self._model.forward).parameters
         self._letters: dict[int, Letters] = {}
-        self._same: set[int] = set()  # lengths t over which beginnings were shared to the same logits, from t to t + 1
-        self._differ: list[range] = []  # spans of lengths over which they were not
+        self._sound: dict[int, bool] = {}  # of blocks of lengths: whether a cache from below holds for prompts above
 
     @property
     def shares(self) -> bool | None:
         """Whether beginnings of prompts are computed once."""
-        return False if self._differ else True if self._same else None
+        return all(self._sound.values()) if self._sound else None
 
     @property
     def device(self) -> Any:
@@ -272,18 +273,24 @@ class CausalChooser:
             f"{LETTERS[k - 1]} after {text[-20:]!r}; give a `template` that ends otherwise, such as in 'Answer: ('."
         )
 
+    @property
+    def _room(self) -> int | None:
+        """Tokens that the model has positions for; None where it does not say."""
+        room = getattr(self._model.config.get_text_config(), "max_position_embeddings", None)
+        return room if isinstance(room, int) and room > 0 else None
+
     def _check_room(self, prompts: Sequence[Encoded], shown: Sequence[Shown]) -> None:
         """Refuse prompts that are longer than the model's positions."""
-        config = self._model.config.get_text_config()
-        room = getattr(config, "max_position_embeddings", None)
-        if not isinstance(room, int) or room < 1:
+        room = self._room
+        if room is None:
             return
         long = {shown[asked.number].question: len(asked.tokens) for asked in prompts if len(asked.tokens) > room}
         if long:
             question, length = next(iter(long.items()))
             raise InputError(
-                f"{len(long):,} question(s) are too long for the model {self.name}, which takes {room:,} tokens: "
-                f"{question[:40]!r}... has {length:,} with its options; leave them out."
+                f"{len(long):,} question{' is' if len(long) == 1 else 's are'} too long for the model {self.name}, "
+                f"which takes {room:,} tokens: {question[:40]!r}... has {length:,} with its options; leave "
+                f"{'it' if len(long) == 1 else 'them'} out."
             )
 
     # From tokens to log-probabilities
@@ -312,27 +319,39 @@ class CausalChooser:
 
         Some models read their tokens otherwise from a certain length on (a second set of frequencies for positions, a
         window), and then a cache from below that length does not fit a prompt above it. A batch spans the lengths from
-        its first stretch of columns, or its shortest prompt, to its longest one. It is checked unless all of its span
-        was, or a part of it differed: what was asked before decides nothing but what is checked again.
+        its first stretch of columns, or its shortest prompt, to its longest one, and shares its beginnings where each
+        block of lengths that it touches is sound. That is a property of the model and the block alone, checked on
+        prompts of our own: neither the batch nor what was asked before decides it, so that a run which is resumed
+        decides alike.
         """
         common, cuts = self._columns(batch)
         if not common.any():
             return False
-        span = self._span(batch, cuts)
-        if self._same and self._same.issuperset(span):
-            return True
-        if any(span.start <= other.start and other.stop <= span.stop for other in self._differ):
-            return False
-        lengths, most = [len(asked.tokens) for asked in batch], int(np.argmax(common))
-        some = [batch[i] for i in sorted({most, most + 1, int(np.argmin(lengths)), int(np.argmax(lengths))})]
-        cuts = sorted({*cuts, *self._columns(some, call=0)[1]})  # shared as often as can be
-        same = self._agrees(some, cuts)
-        span = self._span(some, cuts)
-        if same:
-            self._same.update(span)
-        else:
-            self._differ.append(span)
-        return same
+        lengths = [len(asked.tokens) for asked in batch]
+        first, last = cuts[0] if cuts else min(lengths), max(lengths)
+        return all(self._is_sound(block) for block in range(first // BLOCK, -(-last // BLOCK)))
+
+    def _is_sound(self, block: int) -> bool:
+        """Whether a cache of the least length of a block holds for prompts up to its greatest one."""
+        if block not in self._sound:
+            self._sound[block] = self._agrees(*self._probe(block))
+        return self._sound[block]
+
+    def _probe(self, block: int) -> tuple[list[Encoded], list[int]]:
+        """Three prompts that part where a block begins and in its middle, one of them short; and these columns."""
+        first, last = max(1, block * BLOCK), (block + 1) * BLOCK
+        last = last if self._room is None else min(last, self._room)
+        middle = (first + last) // 2
+        text = self._tokens([prompt(PROBE, self.template)])[0]
+        again = text[1:] if len(text) > 1 else text  # without the token that begins a text, if there is one
+        one = np.concatenate([text[:1], np.resize(again, last - 1)])
+        other = np.roll(one, 7)
+        rows = (
+            one,
+            np.concatenate([one[:middle], other[middle : middle + 1]]),
+            np.concatenate([one[:first], other[first:]]),
+        )
+        return [Encoded(i, row, ()) for i, row in enumerate(rows)], sorted({first, middle})
 
     def _agrees(self, batch: Sequence[Encoded], cuts: list[int]) -> bool:
         """Whether prompts that share their beginnings up to these columns have the logits of whole ones."""
@@ -343,15 +362,7 @@ class CausalChooser:
             if ran_out_of_memory(error):
                 raise
             return False
-        tolerance = AGREE.get(self.precision, AGREE["bfloat16"])
-        atol = tolerance * float(expected.nan_to_num(0.0, 0.0, 0.0).abs().max()) + 1e-6
-        return bool(self._torch.allclose(found, expected, rtol=tolerance, atol=atol, equal_nan=True))
-
-    @staticmethod
-    def _span(batch: Sequence[Encoded], cuts: list[int]) -> range:
-        """From the first length at which the model ends a stretch to the longest prompt."""
-        lengths = [len(asked.tokens) for asked in batch]
-        return range(cuts[0] if cuts else min(lengths), max(lengths))
+        return agree(found, expected, AGREE.get(self.precision, AGREE["bfloat16"]))
 
     def _whole(self, batch: Sequence[Encoded]) -> Any:
         """Each prompt from its first token to its last; those of one length together, so that none is padded."""
@@ -476,15 +487,9 @@ def without_bars(transformers: Any) -> Iterator[None]:
 
 
 def placed(model: Any, device: str) -> Any:
-    """A model on a device: itself where it is there already, else a copy."""
+    """Somebody's model on a device: itself where it is there already, else a copy."""
     torch = import_extra("torch", extra=EXTRA)
-    try:
-        wanted = torch.zeros(1, device=device).device
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        there = [f"'cuda:{i}'" for i in range(torch.cuda.device_count())]
-        raise InputError(
-            f"`device={device!r}`: torch has no such device here; it has {', '.join([repr('cpu'), *there])}."
-        ) from error
+    wanted = torch.zeros(1, device=check_device(device)).device  # "cuda" is "cuda:0"
     return model if model.device == wanted else copy.deepcopy(model).to(wanted)
 
 

@@ -68,8 +68,9 @@ class Chooser(Protocol):
 
     It may have more, which `heldout.options` minds. `costly = True`: every answer costs something, so that 8 orders are
     asked besides the printed one unless told otherwise, all in one call, and the model keeps its answers itself.
-    `batch_size`: how many it computes together; they are handed over at least so many at a time. `address`, `template`,
-    `precision`, `device` and `settings` (a mapping, without secrets) are told in the result.
+    `batch_size`: how many it computes together; they are handed over at least so many at a time. Where it changes while
+    the model runs, it must be settable, since a run that is resumed sets the one that it stopped with. `address`,
+    `template`, `precision`, `device` and `settings` (a mapping, without secrets) are told in the result.
 
     Examples
     --------

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from heldout.scorers.choices import LETTERS, UNPARSED, Shown
+from heldout.scorers.choices import UNPARSED, Shown
+from heldout.scorers.letters import read_steps, scores_where_named
 from heldout.scorers.prompts import CHAT, PLAIN, read_choice
 
 Api = Literal["chat", "completions"]
@@ -17,7 +17,6 @@ TEMPLATES: dict[Api, str] = {"chat": CHAT, "completions": PLAIN}
 TOKENS: dict[Api, int] = {"chat": 16, "completions": 5}  # enough for "The answer is (C)."
 TOPS = (20, 5)  # how many tokens' log-probabilities are asked for: the most that OpenAI gives, and others
 CODES = {"rate_limit_exceeded": 429, "server_error": 500, "invalid_api_key": 401}  # of errors without a status
-LEAST = -9999.0  # what OpenAI gives for "next to never"; -inf of other servers becomes this
 
 
 class ProtocolError(Exception):
@@ -184,7 +183,7 @@ def read_response(payload: Any, shown: Shown, api: Api) -> Answer:
     )
     return Answer(
         text=text,
-        log_probs=_letter_scores(_steps(first.get("logprobs")), text, shown.options, api),
+        log_probs=_letter_scores(first, text, shown.options, api),
         finish=str(first.get("finish_reason") or ""),
         prompt_tokens=prompt_tokens,
         completion_tokens=completion_tokens,
@@ -210,89 +209,14 @@ def _count(value: Any) -> int:
     return value if isinstance(value, int) and value > 0 else 0
 
 
-@dataclass(frozen=True)
-class Step:
-    """A token that was written, and what could have been written in its place."""
-
-    token: str
-    listed: Sequence[Any]
-
-    def candidates(self) -> dict[str, float]:
-        """Log-probabilities by token; -inf is told as a number."""
-        found: dict[str, float] = {}
-        for each in self.listed:
-            score = each.get("logprob") if isinstance(each, dict) else None
-            if isinstance(score, (int, float)) and not math.isnan(score):
-                found[str(each.get("token", ""))] = max(float(score), LEAST)
-        return found
-
-
-def _steps(logprobs: Any) -> list[Step]:
-    """Both spellings of log-probabilities as one; nothing where there are none."""
-    if not isinstance(logprobs, dict):
-        return []
-    if isinstance(logprobs.get("content"), list):
-        return [
-            Step(str(step.get("token", "")), [step, *(step.get("top_logprobs") or [])])
-            for step in logprobs["content"]
-            if isinstance(step, dict)
-        ]
-    tokens, tops, own = (logprobs.get(key) for key in ("tokens", "top_logprobs", "token_logprobs"))
-    if not isinstance(tokens, list) or not isinstance(tops, list):
-        return []
-    own = own if isinstance(own, list) else [None] * len(tokens)
-    return [
-        Step(str(token), [{"token": t, "logprob": p} for t, p in {token: score, **(top or {})}.items()])
-        for token, score, top in zip(tokens, own, tops, strict=False)
-        if top is None or isinstance(top, dict)
-    ]
-
-
-def letter_of(token: str, n_options: int) -> int:
-    """The place of the option that a token names.
-
-    Examples
-    --------
-    >>> [letter_of(token, 4) for token in ("B", " B", "(C", "D.", "**A", "a", "E", "Because")]
-    [1, 1, 2, 3, 0, -1, -1, -1]
-    """
-    bare = token.strip(" \t\n▁Ġ([{*`\"').:]},")
-    return LETTERS.find(bare, 0, n_options) if len(bare) == 1 else UNPARSED
-
-
-def _letter_scores(steps: Sequence[Step], text: str, options: Sequence[str], api: Api) -> tuple[float, ...] | None:
-    """Log-probabilities of the letters, normalised over them, at the token that names the option.
-
-    That is the first token, or in a longer answer the last that is the letter which is read from it. A letter that is
-    not among the candidates has at most the probability of the least likely one, and counts with half of that: its rank
-    among orders is as good as the endpoint tells it, and the same rule holds for every order.
-    """
+def _letter_scores(choice: Mapping[str, Any], text: str, options: Sequence[str], api: Api) -> tuple[float, ...] | None:
+    """Log-probabilities of the letters, at the token that names the option; of a base model that is the first."""
+    steps = read_steps(choice.get("logprobs"))
     if not steps:
         return None
-    place = 0
-    if api == "chat":
-        chosen = read_choice(text, options)
-        named = [i for i, step in enumerate(steps) if letter_of(step.token, len(options)) == chosen]
-        if chosen == UNPARSED or not named:
-            return None
-        place = 0 if named[0] == 0 else named[-1]
-    candidates = steps[place].candidates()
-    found: dict[int, list[float]] = {}
-    for token, score in candidates.items():
-        letter = letter_of(token, len(options))
-        if letter != UNPARSED:
-            found.setdefault(letter, []).append(score)  # "B" and " B"
-    if not found:
-        return None
-    floor = min(candidates.values()) - math.log(2)
-    scores = [_log_sum(found[i]) if i in found else floor for i in range(len(options))]
-    total = _log_sum(scores)
-    return tuple(score - total for score in scores)
-
-
-def _log_sum(scores: Sequence[float]) -> float:
-    top = max(scores)
-    return top + math.log(math.fsum(math.exp(score - top) for score in scores))
+    if api == "completions":
+        return steps[0].letter_scores(len(options))
+    return scores_where_named(steps, read_choice(text, options), len(options))
 
 
 def error_within(payload: Any) -> tuple[int, bytes] | None:

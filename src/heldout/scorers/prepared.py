@@ -74,10 +74,14 @@ def in_onnx_runtime(module: Any, example: Any) -> Run:
     return run
 
 
-def agree(logits: Any, plain: Any, precision: str) -> bool:
-    """Whether two ways gave the same up to the rounding of a precision; NaN and infinities are for others to refuse."""
+def agree(logits: Any, plain: Any, tolerance: float) -> bool:
+    """Whether two ways gave the same up to a tolerance relative to the largest logit, such as one of `TOLERANCE`.
+
+    NaN and infinities are for others to refuse.
+    """
     torch = import_extra("torch", extra="torch")
-    a, b, tolerance = logits.float(), plain.float(), TOLERANCE[precision]
+    dtype = torch.promote_types(torch.promote_types(logits.dtype, plain.dtype), torch.float32)
+    a, b = logits.to(dtype), plain.to(dtype)
     atol = tolerance * float(torch.nan_to_num(b, nan=0.0, posinf=0.0, neginf=0.0).abs().max()) + 1e-6
     return a.shape == b.shape and bool(torch.allclose(a, b, rtol=tolerance, atol=atol, equal_nan=True))
 
@@ -92,7 +96,7 @@ def checked(way: Way, make: Callable[[], Run], expected: Any, example: Any, prec
     except Exception as error:
         kind = OutOfMemoryError if ran_out_of_memory(error) else InputError
         raise kind(f"`compile`: the model does not run in {WAYS[way]}: {told(error)}; leave it out.") from error
-    if not agree(found, expected, precision):
+    if not agree(found, expected, TOLERANCE[precision]):
         raise InputError(f"`compile`: in {WAYS[way]} the model gives other logits than in torch; leave it out.")
     return run
 

@@ -85,17 +85,9 @@ class TorchScorer:
         prepare: bool = True,
         compile: bool | Literal["onnx", "auto"] = False,
     ) -> None:
-        torch = import_extra("torch", extra="torch")
         import_extra("torch.fx", extra="torch")
         first = next(iter(module.parameters()), None)
-        try:
-            self.device = torch.device(device or (first.device if first is not None else "cpu"))
-            torch.zeros(1, device=self.device).numpy(force=True)  # "meta" is a device, and "cuda:9" a name of one
-        except (RuntimeError, AssertionError, NotImplementedError) as error:
-            there = [f"'cuda:{i}'" for i in range(torch.cuda.device_count())]
-            raise InputError(
-                f"`device={device!r}`: torch has no such device here; it has {', '.join([repr('cpu'), *there])}."
-            ) from error
+        self.device = check_device(device or (first.device if first is not None else "cpu"))
         if compile not in (False, True, "onnx", "auto"):
             raise InputError(f"`compile={compile!r}`: choose True, 'onnx' or 'auto', or leave it out.")
         if compile == "onnx" and (self.device.type != "cpu" or bf16):
@@ -323,6 +315,20 @@ def without_tf32(torch: Any) -> Iterator[None]:
         yield
     finally:
         switch(torch, before)
+
+
+def check_device(device: Any) -> Any:
+    """A device of torch, by its name, that holds tensors here."""
+    torch = import_extra("torch", extra="torch")
+    try:
+        found = torch.device(device)
+        torch.zeros(1, device=found).numpy(force=True)  # "meta" is a device, and "cuda:9" a name of one
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        there = [f"'cuda:{i}'" for i in range(torch.cuda.device_count())]
+        raise InputError(
+            f"`device={str(device)!r}`: torch has no such device here; it has {', '.join([repr('cpu'), *there])}."
+        ) from error
+    return found
 
 
 def keep_freed_memory() -> None:

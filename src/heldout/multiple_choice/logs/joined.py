@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from heldout.errors import InputError
-from heldout.multiple_choice.items import Item, Items
+from heldout.multiple_choice.items import Item, Items, options_flaw
 from heldout.multiple_choice.left_out.exchangeable import reason_of
 from heldout.multiple_choice.logs.designs import CHANCE, Order, find_flaw, is_uneven
 from heldout.multiple_choice.logs.log import Answered, Key, Log, key_of, plain
@@ -64,7 +64,11 @@ def join(
             )
         printed = [logs[0].path]
     found = _answers(logs)
-    as_printed = _printed_run(logs, printed) if printed is not None else _printed_items(items or ())
+    flawed: dict[str, list[str]] = {}
+    if printed is None:
+        as_printed = _printed_items(items or ())
+    else:
+        as_printed, flawed = _printed_run(logs, printed)
     if printed is not None and items is not None:
         named = _printed_items(items)
         as_printed = {key: [Item(named[key][0].id, *_told(each[0]), named[key][0].stratum), *each[1:]]
@@ -72,10 +76,12 @@ def join(
     runs_of = _runs_of_each(logs, {key: each for key, each in found.items() if key in as_printed})
     _check_settings(logs, runs_of.values())
     joined = Joined()
+    if items is None:
+        joined.left_out.update(flawed)
     several_runs = len(logs) > 1 and not one_by_one
     broken = [name for log in logs if log.path in (printed or ()) for name in log.broken]
     if broken:
-        joined.left_out[BROKEN] = broken
+        joined.left_out[BROKEN] = [*broken, *joined.left_out[BROKEN]]
     for key, each in as_printed.items():
         reason = _reason(key, each, found.get(key, {}), runs_of.get(key, frozenset()), several_runs=several_runs)
         reason = ONE_BY_ONE if reason == NO_RUN and key in alone else reason
@@ -111,16 +117,22 @@ def _printed_items(items: Iterable[Item]) -> dict[Key, list[Item]]:
     return printed
 
 
-def _printed_run(logs: Sequence[Log], printed: Sequence[Path]) -> dict[Key, list[Item]]:
-    """Items as the named run showed them; by the first answer where there are several."""
+def _printed_run(logs: Sequence[Log], printed: Sequence[Path]) -> tuple[dict[Key, list[Item]], dict[str, list[str]]]:
+    """Items as the named run showed them, by the first answer where there are several; and ids of what is none."""
     chosen = [log for log in logs if log.path in printed]
     several = len({log.task for log in chosen}) > 1
-    found: dict[Key, list[Item]] = {}
+    first: dict[Key, tuple[str, Answered]] = {}
     for log in chosen:
         for answered in log.answered:
-            name = f"{log.task}/{answered.id}" if several else answered.id
-            found.setdefault(answered.key, [Item(name, answered.question, answered.options, max(answered.answer, 0))])
-    return found
+            first.setdefault(answered.key, (f"{log.task}/{answered.id}" if several else answered.id, answered))
+    found: dict[Key, list[Item]] = {}
+    flawed: dict[str, list[str]] = defaultdict(list)
+    for key, (name, answered) in first.items():
+        if options_flaw(answered.options):
+            flawed[REPEATS if len(set(key[1])) < len(key[1]) else BROKEN].append(name)
+        else:
+            found[key] = [Item(name, answered.question, answered.options, max(answered.answer, 0))]
+    return found, flawed
 
 
 def _runs_of_each(logs: Sequence[Log], found: dict[Key, dict[int, list[Answered]]]) -> dict[Key, frozenset[int]]:

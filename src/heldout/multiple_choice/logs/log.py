@@ -5,18 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 from heldout.errors import InputError
-from heldout.scorers.choices import LETTERS, UNPARSED
+from heldout.multiple_choice.days import DATE, far_apart
+from heldout.scorers.choices import LETTERS
 
 Key = tuple[str, tuple[str, ...]]
-DATE = "date"
 
 LETTERED = re.compile(r"^[ \t]*\(?([A-Z])[.):][ \t]+(\S.*?)[ \t]*$", re.MULTILINE)  # "A. text", "A) text", "(A) text"
-LETTER = re.compile(r"\W*([A-Z])\W*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +66,7 @@ class Log:
     answered : tuple of Answered
         In the order of the file.
     broken : tuple of str
-        Ids of what is no proper item, such as one with the same option twice.
+        Ids of what is not a complete item, such as one with the same option twice.
     one_by_one : bool
         Whether each option was scored by itself, without the others in sight.
     settings : mapping
@@ -101,21 +99,10 @@ def differences(logs: Sequence[Log]) -> dict[str, tuple[str, ...]]:
     for name in dict.fromkeys(name for log in logs for name in log.made):
         told = sorted({log.made[name] for log in logs if log.made.get(name)})
         if name == DATE:
-            days = [day for day in told if is_day(day)]
-            apart = (date.fromisoformat(days[-1]) - date.fromisoformat(days[0])).days if days else 0
-            told = [days[0], days[-1]] if apart > 1 else []
+            told = list(far_apart(told))
         if len(told) > 1:
             found[name] = tuple(told)
     return found
-
-
-def is_day(text: str) -> bool:
-    """Whether it is a date such as 2026-03-01."""
-    try:
-        date.fromisoformat(text)
-    except ValueError:
-        return False
-    return True
 
 
 def plain(text: Any) -> str:
@@ -138,19 +125,6 @@ def key_of(question: str, options: Sequence[str]) -> Key:
     True
     """
     return plain(question), tuple(sorted(map(plain, options)))
-
-
-def place_of(letter: Any, n_options: int) -> int:
-    """The place that a letter names, `UNPARSED` where it names none.
-
-    Examples
-    --------
-    >>> place_of("B", 4), place_of("(c)", 4), place_of("E", 4), place_of("A, B", 4), place_of(None, 4)
-    (1, 2, -1, -1, -1)
-    """
-    match = LETTER.fullmatch(str(letter))
-    place = LETTERS.index(match[1].upper()) if match else UNPARSED
-    return place if place < n_options else UNPARSED
 
 
 def check_prompt(prompt: str, options: Sequence[str], where: str) -> None:

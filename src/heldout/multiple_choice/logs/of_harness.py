@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 
 from heldout.errors import InputError
+from heldout.multiple_choice.days import DATE
 from heldout.multiple_choice.items import Item
-from heldout.multiple_choice.logs.log import DATE, Answered, Log, check_prompt, place_of, plain
+from heldout.multiple_choice.logs.log import Answered, Log, check_prompt, plain
 from heldout.multiple_choice.readers import read_items
 from heldout.predictions import lm_eval
 from heldout.predictions.values import id_text
 from heldout.scorers.choices import UNPARSED
+from heldout.scorers.letters import place_of
 from heldout.scorers.prompts import read_choice
 
 TARGET, NUMBER = "place of the right option", "number of the row"  # columns that no document has
@@ -81,7 +83,8 @@ def _kind(row: dict[str, Any]) -> str:
     endings = _endings(row)
     if not endings:
         return "written"
-    return "letters" if [place_of(e, len(endings)) for e in endings] == list(range(len(endings))) else "alone"
+    places = [place_of(ending, len(endings), any_case=True) for ending in endings]
+    return "letters" if places == list(range(len(endings))) else "alone"
 
 
 def _endings(row: dict[str, Any]) -> list[str]:
@@ -143,7 +146,7 @@ def _shown(rows: list[dict[str, Any]], path: Path) -> list[Answered]:
 
 
 def _items(rows: Sequence[dict[str, Any]], path: Path) -> list[Item | None]:
-    """Questions and options of documents, with the harness's own target; None where one is no proper item."""
+    """Questions and options of documents, with the harness's own target; None where one is not complete."""
     found: list[Item | None] = []
     for row, item in zip(rows, _documents(rows, path), strict=True):
         if item is None:
@@ -179,12 +182,12 @@ def _target(row: dict[str, Any], options: tuple[str, ...], path: Path) -> int:
     text = plain(target)
     if text.isdigit() and int(text) < len(options) and _endings(row):
         return int(text)
-    place = place_of(text, len(options))
+    place = place_of(text, len(options), any_case=True)
     if place == UNPARSED and text in options:
         return options.index(text)
     if place == UNPARSED:
         raise InputError(
-            f"{path.name}: the document {row['doc_id']} has the target {target!r}, which is none of its options."
+            f"{path.name}: the document {row['doc_id']} has the target {target!r}, which is not one of its options."
         )
     return place
 

@@ -8,16 +8,18 @@ the score.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from heldout.errors import InputError
-from heldout.multiple_choice.logs.log import DATE, LETTERED, Answered, Log, check_prompt, place_of, plain
+from heldout.multiple_choice.days import DATE
+from heldout.multiple_choice.logs.log import LETTERED, Answered, Log, check_prompt, plain
 from heldout.predictions import inspect_logs
 from heldout.predictions.values import id_text
 from heldout.scorers.choices import LETTERS, UNPARSED
+from heldout.scorers.letters import place_of, read_steps, scores_where_named
 
 SOLVER, SCORER = "multiple_choice", "choice"
 SHUFFLED = "Choices were shuffled before"  # how the explanation of such a score begins
@@ -99,7 +101,7 @@ def _answered(sample: Any, metric: str | None, path: Path, *, by_solver: bool) -
     answer = shown.index(logged[targets[0]]) if len(targets) == 1 else -1
     chosen = UNPARSED
     if score is not None:
-        chosen = place_of(score.get("answer"), len(logged))
+        chosen = place_of(str(score.get("answer")), len(logged), any_case=True)
         chosen = chosen if chosen == UNPARSED else shown.index(logged[chosen])
     right = _right(score, chosen, answer, where) if answer >= 0 else None
     if shown is logged:
@@ -163,10 +165,13 @@ def _not_told(where: str) -> InputError:
 
 def _targets(target: Any, options: tuple[str, ...], where: str) -> list[int]:
     """Places of the right options: letters, one or several."""
-    letters = [str(letter) for letter in (target if isinstance(target, list) else [target])]
-    places = [place_of(letter, len(options)) for part in letters for letter in (part if part.isalpha() else [part])]
+    parts = [str(part) for part in (target if isinstance(target, list) else [target])]
+    letters = [letter for part in parts for letter in (part if part.isalpha() else [part])]
+    places = [place_of(letter, len(options), any_case=True) for letter in letters]
     if not places or UNPARSED in places:
-        raise InputError(f"{where} has the target {target!r}, which is no letter of its {len(options)} choices.")
+        raise InputError(
+            f"{where} has the target {target!r}, which is not the letter of one of its {len(options)} choices."
+        )
     return places
 
 
@@ -194,24 +199,6 @@ def _text(asked: Any, sample: dict[str, Any]) -> str:
 
 
 def _log_probs(sample: dict[str, Any], n_options: int, chosen: int) -> tuple[float, ...] | None:
-    """Log-probabilities of all letters, at the token that names the chosen one; None where one of them is lacking."""
+    """Log-probabilities of all letters, at the token that names the chosen one; as an endpoint's are read."""
     choices = (sample.get("output") or {}).get("choices") or [{}]
-    content = ((choices[0] or {}).get("logprobs") or {}).get("content") if chosen != UNPARSED else None
-    for token in reversed(content or ()):
-        if place_of(token.get("token"), n_options) == chosen:
-            return _letters(token.get("top_logprobs") or (), n_options)
-    return None
-
-
-def _letters(tokens: Sequence[Mapping[str, Any]], n_options: int) -> tuple[float, ...] | None:
-    found: dict[int, float] = {}
-    for token in tokens:
-        place = place_of(token.get("token"), n_options)
-        if place != UNPARSED:  # "A" and " A" are two tokens of one letter
-            found[place] = float(_add(found.get(place, -math.inf), float(token["logprob"])))
-    return tuple(found[place] for place in range(n_options)) if len(found) == n_options else None
-
-
-def _add(first: float, second: float) -> float:
-    high = max(first, second)
-    return high if high == -math.inf else high + math.log(math.exp(first - high) + math.exp(second - high))
+    return scores_where_named(read_steps((choices[0] or {}).get("logprobs")), chosen, n_options)

@@ -14,11 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 from heldout.errors import InputError
 from heldout.files import read_npz
 from heldout.multiple_choice.items import Item, Items
-from heldout.multiple_choice.layout import letter_score
 from heldout.multiple_choice.logs.designs import find_flaw_of_places
 from heldout.multiple_choice.logs.scored_alone import Placed, merely_reordered
 from heldout.predictions.values import id_texts, listing, repeated
 from heldout.scorers.choices import LETTERS
+from heldout.scorers.letters import letter_score
 
 ONE_TASK = re.compile(r"(?:(?P<task>.+)_)?original_loglik")
 
@@ -95,6 +95,25 @@ def check_arrays(
     source: str,
 ) -> ScoreArrays:
     """Arrays of one shape, with a right option in each row."""
+    printed, others = _same_shape(printed_scores, scores)
+    n_items = len(printed)
+    whole = np.concatenate([printed[np.newaxis], others])
+    answers = np.concatenate([_places(printed_answer, n_items, 1, "printed_answer"),
+                              _places(answer, n_items, len(others), "answer")])  # fmt: skip
+    counts = _numbers_of_options(whole)
+    _check_places(answers, counts)
+    names = [str(i) for i in range(n_items)] if ids is None else id_texts(ids, source=source, option="ids")
+    if len(names) != n_items or repeated(names):
+        raise InputError(f"`ids` must be {n_items} different names, one for each item.")
+    items = tuple(
+        Item(name, "", tuple(LETTERS[:k]), place)
+        for name, k, place in zip(names, counts.tolist(), answers[0].tolist(), strict=True)
+    )
+    return ScoreArrays(Items(items, source), whole, answers)
+
+
+def _same_shape(printed_scores: ArrayLike, scores: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(n_items, n_options) scores as printed, and (n_orders, n_items, n_options) in the other orders."""
     printed = np.asarray(printed_scores, dtype=np.float64)
     others = np.asarray(scores, dtype=np.float64)
     if printed.ndim != 2 or 0 in printed.shape:
@@ -107,37 +126,35 @@ def check_arrays(
             f"`scores` has the shape {np.shape(scores)}; {printed.shape} is needed, as of `printed_scores`, or several "
             "of these."
         )
-    whole = np.concatenate([printed[np.newaxis], others])
-    answers = np.concatenate([_places(printed_answer, printed.shape[0], 1, "printed_answer"),
-                              _places(answer, printed.shape[0], len(others), "answer")])  # fmt: skip
-    there = ~np.isnan(whole)
+    return printed, others
+
+
+def _numbers_of_options(scores: NDArray[np.float64]) -> NDArray[np.int64]:
+    """(n_items,) Options of each item, the same in all orders; what is NaN only pads."""
+    there = ~np.isnan(scores)
     counts = there.sum(axis=2)
-    if (there != (np.arange(printed.shape[1]) < counts[..., np.newaxis])).any() or (counts != counts[0]).any():
+    if (there != (np.arange(scores.shape[2]) < counts[..., np.newaxis])).any() or (counts != counts[0]).any():
         raise InputError(
             "NaN may only pad an item's options on the right, in all orders alike (`printed_scores`, `scores`)."
         )
-    if counts.min() < 2:
-        raise InputError(
-            f"the item {int(np.argmin(counts[0]))} has {int(counts.min())} options; at least 2 are needed."
-        )
-    if counts.max() > len(LETTERS):
-        raise InputError(f"an item has {int(counts.max())} options, but there are only {len(LETTERS)} letters.")
+    least, most = int(counts.min()), int(counts.max())
+    if least < 2:
+        raise InputError(f"the item {int(np.argmin(counts[0]))} has {least} options; at least 2 are needed.")
+    if most > len(LETTERS):
+        raise InputError(f"an item has {most} options, but there are only {len(LETTERS)} letters.")
+    return np.asarray(counts[0], dtype=np.int64)
+
+
+def _check_places(answers: NDArray[np.int64], counts: NDArray[np.int64]) -> None:
+    """The right option of each order must be one of the item's."""
     broken = (answers < 0) | (answers >= counts)
     if broken.any():
         order, item = (int(i) for i in np.argwhere(broken)[0])
         name = "printed_answer" if order == 0 else "answer"
         raise InputError(
-            f"`{name}` of the item {item} is {int(answers[order, item])}, which is none of its {int(counts[0, item])} "
+            f"`{name}` of the item {item} is {int(answers[order, item])}, which is not one of its {int(counts[item])} "
             "options, counted from 0."
         )
-    names = [str(i) for i in range(printed.shape[0])] if ids is None else id_texts(ids, source=source, option="ids")
-    if len(names) != printed.shape[0] or repeated(names):
-        raise InputError(f"`ids` must be {printed.shape[0]} different names, one for each item.")
-    items = tuple(
-        Item(name, "", tuple(LETTERS[:k]), place)
-        for name, k, place in zip(names, counts[0].tolist(), answers[0].tolist(), strict=True)
-    )
-    return ScoreArrays(Items(items, source), whole, answers)
 
 
 def _places(given: ArrayLike, n_items: int, n_orders: int, name: str) -> NDArray[np.int64]:
