@@ -1,7 +1,7 @@
 """A random search of small networks on CIFAR-10, with checkpoints: figure 3 of the paper, section 5.2 and appendix D.
 
     python experiments/mania/search.py probe --data DATA
-    python experiments/mania/search.py run --data DATA --out OUT --store experiments/mania/results --minutes 9
+    python experiments/mania/search.py run --data DATA --out OUT --store experiments/mania/results --minutes 9 --lanes 0
 
 DATA as in experiments/werpachowski/cifar10 (cifar10.npz, or the batches that pictures.py unpacks). Needs torch and
 numpy only. Network i of the search has the setting that seed i draws; networks of the store are left out. OUT gets one
@@ -19,8 +19,9 @@ are begun first, and none is begun that would not end in time at the pace of tho
 done is given up.
 
 `probe` takes a minute or two: it holds captured steps against the same steps uncaptured, times the dearest and the
-cheapest setting, finds how many networks to run side by side, and says how long the whole search would take. It has not
-been run on a GPU yet.
+cheapest setting, finds how many networks to run side by side, and says how long the whole search would take. `run` with
+--lanes 0 does so first and goes on with what was found, or ends where captured steps are wrong. Neither has been run on
+a GPU yet.
 """
 
 from __future__ import annotations
@@ -295,8 +296,8 @@ def finish() -> None:
         torch.cuda.synchronize()
 
 
-def probe(data: Data, seeds: list[int], epochs: int, minutes: float, most: int = 16, seconds: float = 1.0) -> bool:
-    """Checks, timings, and what to run; False where captured steps are not what uncaptured ones are."""
+def probe(data: Data, seeds: list[int], epochs: int, minutes: float, most: int = 16, seconds: float = 1.0) -> int:
+    """Checks, timings, and how many to run side by side; 0 where captured steps are not what uncaptured ones are."""
     n, cuda = len(data.shown), data.shown.is_cuda
     by_cost = sorted(seeds, key=lambda seed: guess(drawn(seed), n, epochs))
     streams = [torch.cuda.Stream() if cuda else None for _ in range(most)]
@@ -335,7 +336,7 @@ def probe(data: Data, seeds: list[int], epochs: int, minutes: float, most: int =
     say(f"making one takes {making:.2f} s. {len(seeds)} networks of {epochs} epochs: about {whole:.1f} minutes; in"
         f" {minutes:g} minutes fit {fits} epochs. Run with --lanes {lanes}"
         + ("" if fits >= epochs else f" --epochs {max(1, fits)}"))  # fmt: skip
-    return good
+    return lanes if good else 0
 
 
 # --- the program -------------------------------------------------------------------------------------
@@ -354,7 +355,7 @@ def main(
     parser.add_argument("--store", type=Path)
     parser.add_argument("--models", type=int, default=64)
     parser.add_argument("--epochs", type=int, default=30)
-    parser.add_argument("--lanes", type=int, default=8, help="networks side by side (of `probe`: at most)")
+    parser.add_argument("--lanes", type=int, default=8, help="networks side by side; 0: as many as a probe finds best")
     parser.add_argument("--minutes", type=float, default=9.0, help="from the start of the program")
     parser.add_argument("--benchmark", action="store_true", help="let cuDNN try its algorithms: slower to begin")
     args = parser.parse_args(argv)
@@ -363,8 +364,10 @@ def main(
     seeds = left(args.models, args.epochs, args.store)
     data = Data.of(*read(args.data), n_test, device)
     say(f"{device}; {len(seeds)} of {args.models} networks are left")
-    if args.what == "probe":
-        return 0 if probe(data, seeds, args.epochs, args.minutes, args.lanes) else 1
+    if seeds and (args.what == "probe" or not args.lanes):
+        args.lanes = probe(data, seeds, args.epochs, args.minutes - spent() / 60)
+        if args.what == "probe" or not args.lanes:
+            return 0 if args.lanes else 1
     args.out.mkdir(parents=True, exist_ok=True)
     name = f"search-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.urandom(2).hex()}.npz"
     search = Search(data, args.epochs, args.lanes, 60 * args.minutes, setting=setting)
