@@ -494,8 +494,8 @@ def asked(pools: dict[str, MemorizationResult]) -> str:
         other = sorted({model for u in result.unranked if u.perturbation == "ptv" for model in u.models})
         rows += [
             [f"{FAMILIES[family]}: verdict", bare(told.headline)],
-            ["most memorised first by PMV k_S (> significant, ~ not)", bare(lines["PMV k_S"])],
-            ["by PTV k_PTV", bare(lines["PTV k_PTV"])],
+            ["most memorised first by PMV k_S (> significant, ~ not)", bare(lines.get("PMV k_S", "no two are ranked"))],
+            ["by PTV k_PTV", bare(lines.get("PTV k_PTV", "no two are ranked"))],
             ["not ranked by label noise: do not fit their labels", ", ".join(unfit) or "none"],
             ["not ranked by label noise: trained at other rates", ", ".join(other) or "none"],
             ["pairs that two metrics order in opposite ways, both significantly",

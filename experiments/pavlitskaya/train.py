@@ -320,7 +320,7 @@ class Pool:
         whole = job.seconds is None
         say(f"{title} begins, {job.epochs} epochs" + ("" if whole else f" at most, {job.seconds:.0f} s"))
         place = self.place(job.network, len(job.rates))
-        looks, rates, looking, done, cut = {}, [], 0.0, 0, False
+        looks, rates, looking, done = {}, [], 0.0, 0
         began, epochs = time.monotonic(), job.epochs
         while done < epochs and not all(run.ended):
             rates.append(dataclasses.replace(setting, epochs=epochs).rate_at(done))
@@ -342,7 +342,6 @@ class Pool:
                 say(f"{title} is given up after {done} of {epochs} epochs: time is up")
                 return
             if late and setting.schedule == "fixed":
-                cut = True
                 break
         seconds = time.monotonic() - began
         said, summary = run.look()
@@ -351,7 +350,7 @@ class Pool:
         record = {
             "setting": vars(setting) | {"epochs": done}, "seconds": round(seconds, 1), "running": run.running,
             "looks": looks, "rates": rates, "groups": run.groups, "bfloat16": run.trainings[0][0].half,
-            "asked": done if cut else epochs, "fgsm": "margin",
+            "fgsm": "margin",
             "summary": dict(zip(job.rates, summary, strict=True)),
         }  # fmt: skip
         found: dict[str, np.ndarray] = {}
@@ -453,7 +452,8 @@ def main(argv: list[str] | None = None) -> None:
         lane.start()
     for lane in lanes:
         lane.join()
-    say("done")
+    rest = [f"{j.name}/{j.seed}" for j in pool.jobs(pool.plan()) if j.key not in pool.begun]
+    say("done" + (f"; not begun: {', '.join(rest)}" if rest else ""))
     return None
 
 

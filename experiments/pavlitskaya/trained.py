@@ -59,7 +59,7 @@ class Trained:
             return self.epochs
         running = np.array(self.record["running"])
         fits = ((running[1:] >= FITTED) & (running[:-1] >= FITTED)).any(axis=0).all()
-        return self.record.get("asked", None if fits else self.epochs)
+        return None if fits else self.epochs
 
     @property
     def what(self) -> str:
@@ -77,6 +77,7 @@ def alike(trained: list[Trained]) -> list[Trained]:
             some = [t for t in own if t.limit == limit or (t.limit is None and limit and t.epochs <= limit)]
             once = {t.seed: t for t in reversed(some)}  # the latest file of a seed
             groups.append([once[seed] for seed in sorted(once)])
+    groups = [g for g in groups if not any(set(g) < set(other) for other in groups)]
 
     def near(group: list[Trained]) -> tuple[bool, int, int]:
         published, limits = learning_rate(group[0].name), [t.limit for t in group if t.limit]
