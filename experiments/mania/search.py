@@ -44,7 +44,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from experiments.mania.trainings import CLASSES, Data, Training, drawn, guess
 from experiments.werpachowski.cifar10 import pictures, store
 
-CHUNK = 16  # steps that a network gets at once
+CHUNK = 32  # steps that a network gets at once: enough to do while the next network is made
 MARGIN = 1.2  # of the pace: some networks are slower than the guess, for their kind
 FEWEST = 100  # steps before a running network tells of the pace
 STARTED = time.monotonic()  # one clock for everything
@@ -357,6 +357,7 @@ def main(
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--lanes", type=int, default=8, help="networks side by side; 0: as many as a probe finds best")
     parser.add_argument("--minutes", type=float, default=9.0, help="from the start of the program")
+    parser.add_argument("--eager", action="store_true", help="capture nothing: slow, if graphs should not work")
     parser.add_argument("--benchmark", action="store_true", help="let cuDNN try its algorithms: slower to begin")
     args = parser.parse_args(argv)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -370,7 +371,7 @@ def main(
             return 0 if args.lanes else 1
     args.out.mkdir(parents=True, exist_ok=True)
     name = f"search-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.urandom(2).hex()}.npz"
-    search = Search(data, args.epochs, args.lanes, 60 * args.minutes, setting=setting)
+    search = Search(data, args.epochs, args.lanes, 60 * args.minutes, capture=not args.eager, setting=setting)
     say(f"{keep(args.out / name, search.run(seeds), data.labels)} networks in {args.out / name}")
     return 0
 
