@@ -311,11 +311,11 @@ def test_what_would_end_too_late_is_not_begun(train, pictures, tmp_path, capsys)
     pool = train.Pool(args)
     whole, squeezed, _ = (train.Job.read(row) for row in pool.plan()["queue"])
     now = train.time.monotonic() - train.STARTED
-    expected = train.MARGIN * train.PACE * 10 * pool.alone["lenet-cifar", 1] + train.LAST
+    expected = train.MARGIN * train.OTHERS * 10 * pool.alone["lenet-cifar", 1] + train.LAST
     assert pool.fits(whole, now + expected + 5)
     assert not pool.fits(whole, now + expected - 5)
     assert pool.fits(squeezed, now)  # gets as many epochs as there is time for
-    pool.paces[whole.key] = 2 * train.PACE
+    pool.paces[whole.key] = 2 * train.OTHERS
     assert not pool.fits(whole, now + expected + 5)
     assert not pool.fits(train.Job.read(["vgg-C5", 0, 10, None]), 1e9)  # its graph was not made
     assert [j.network for j in pool.jobs(pool.plan())] == ["lenet-cifar", "lenet-cifar"]
