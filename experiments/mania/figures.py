@@ -42,17 +42,25 @@ def pairs(axis: Any, of: dict[str, Any]) -> None:
 
 
 def testable(axis: Any, rows: dict[str, dict[str, float | None]], epsilon: float) -> None:
-    """Figure 1b: how many models fit."""
+    """Figure 1b: how many models fit. From 0 where the counts are of one size; else as points, as a bar has no foot."""
+    table = {b: np.array([np.nan if of[b] is None else of[b] for of in rows.values()]) for b in BOUNDS}
+    known = np.concatenate(list(table.values()))
+    wide = np.nanmax(known) > 20 * np.nanmin(known)
     for i, (bound, label) in enumerate(BOUNDS.items()):
-        values = [np.nan if of[bound] is None else of[bound] for of in rows.values()]
-        bars = axis.bar(np.arange(len(rows)) + 0.27 * (i - 1), values, 0.25, color=COLOURS[bound], label=label)
-        axis.bar_label(
-            bars, [f"{v:,.0f}" if v < 1e6 else f"{v:.1e}" for v in values], fontsize=7, rotation=90, padding=2
-        )
+        at = np.arange(len(rows)) + 0.27 * (i - 1)
+        if wide:
+            axis.plot(at, table[bound], "o", color=COLOURS[bound], label=label)
+        else:
+            axis.bar(at, table[bound], 0.25, color=COLOURS[bound], label=label)
+        for x, v in zip(at, table[bound], strict=True):
+            if not np.isnan(v):
+                axis.annotate(f"{v:,.0f}" if v < 1e6 else f"{v:.1e}", (x, v), (0, 6), textcoords="offset points",
+                              ha="center", va="bottom", fontsize=7, rotation=90)  # fmt: skip
     axis.set_xticks(range(len(rows)), list(rows))
-    axis.set(yscale="log", ylabel=f"testable models at ±{epsilon:g}, 95 %")
-    low, high = axis.get_ylim()
-    axis.set_ylim(low, high * (high / low) ** 0.35)
+    axis.set(yscale="log" if wide else "linear", ylabel=f"testable models at ±{epsilon:g}, 95 %")
+    low, high = np.nanmin(known), np.nanmax(known)
+    axis.set_ylim(*((low / 3, high * (high / low) ** 0.35) if wide else (0, 1.35 * high)))
+    axis.set_xlim(-0.6, len(rows) - 0.4)
     axis.legend(fontsize=8)
 
 

@@ -1,316 +1,380 @@
 """A random search of small networks on CIFAR-10, with checkpoints: figure 3 of the paper, section 5.2 and appendix D.
 
-    python experiments/mania/search.py --data DATA --out OUT --store experiments/mania/results --minutes 9
+    python experiments/mania/search.py probe --data DATA
+    python experiments/mania/search.py run --data DATA --out OUT --store experiments/mania/results --minutes 9 --lanes 0
 
 DATA as in experiments/werpachowski/cifar10 (cifar10.npz, or the batches that pictures.py unpacks). Needs torch and
-numpy only. Network i of the search has the setting that seed i draws; networks of the store are left out, and none is
-begun that would not be done in time. Every worker writes OUT/search-<time>-<worker>.npz anew after each network; moved
-into the store, it is what later runs go on from, and what pools.py reads.
+numpy only. Network i of the search has the setting that seed i draws; networks of the store are left out. OUT gets one
+file, search-<time>-<number>.npz, written anew after each network; moved into the store, it is what later runs go on
+from, and what pools.py reads.
 
 The grid is that of table 2; ours has residual networks of 8 to 20 layers (bottlenecks: 11 to 29) instead of 110, twice
-as large batches, 30 epochs, and points of decay as shares of these, so that 64 networks should take one GPU about ten
-minutes (a guess: it has not been run on one). A step is a few hundred small kernels, and a dozen processes hide each
-other's launches. Adam has the learning rates of the others, as there: much of the search fails, and checkpoints below
-50 % are left out by pools.py.
+as large batches, 30 epochs, and points of decay as shares of these. Adam has the learning rates of the others, as
+there: much of the search fails, and checkpoints below 50 % are left out by pools.py.
+
+64 networks of 30 epochs are 800,000 steps of a few hundred kernels, which are too small to fill a GPU and wait for
+their launches. So a step is one CUDA graph, and several networks run side by side on streams of one process, which one
+thread feeds: whichever is about to run dry gets its next steps. (Processes would take turns on the GPU.) The longest
+are begun first, and none is begun that would not end in time at the pace of those before it; at the limit what is not
+done is given up.
+
+`probe` takes a minute or two: it holds captured steps against the same steps uncaptured, times the dearest and the
+cheapest setting, finds how many networks to run side by side, and says how long the whole search would take. `run` with
+--lanes 0 does so first and goes on with what was found, or ends where captured steps are wrong. Neither has been run on
+a GPU yet.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import sys
+import threading
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
-from torch.nn import functional as F
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "werpachowski" / "cifar10"))
-import pictures
-import store
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+from experiments.mania.trainings import CLASSES, Data, Training, drawn, guess
+from experiments.werpachowski.cifar10 import pictures, store
 
-CHECKPOINTS = 10
-CLASSES = 10
-MEAN, STD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
-STARTED = time.monotonic()
+CHUNK = 32  # steps that a network gets at once: enough to do while the next network is made
+MARGIN = 1.2  # of the pace: some networks are slower than the guess, for their kind
+FEWEST = 100  # steps before a running network tells of the pace
+STARTED = time.monotonic()  # one clock for everything
 
 
-def drawn(seed: int) -> dict[str, Any]:
-    """A setting of table 2; what a setting does not use is drawn all the same."""
-    rng = np.random.default_rng([2019, seed])
-
-    def one_of(*values: Any) -> Any:
-        return values[rng.integers(len(values))]
-
-    def between(low: float, high: float) -> float:
-        return float(rng.uniform(low, high))
-
-    def coin() -> bool:
-        return bool(rng.integers(2))
-
-    return {
-        "blocks": one_of(1, 2, 3),  # in each of three stages; the paper: 110 layers always
-        "channels": one_of(4, 8, 16, 32),
-        "bottleneck": coin(),
-        "remove_first_relu": coin(),
-        "last_normalisation": coin(),
-        "preactivated_shortcut": coin(),
-        "batch": one_of(64, 128, 256, 512),  # the paper: 32 to 256
-        "rate": between(1e-4, 0.5),
-        "decay": 10 ** between(-5, -1),
-        "decay_normalisation": coin(),
-        "optimiser": one_of("sgd", "momentum", "nesterov", "adam"),
-        "momentum": between(0.6, 0.99),
-        "betas": (between(0.8, 0.95), between(0.9, 0.999)),
-        "cosine": coin(),
-        "falls_at": (one_of(0.2, 0.3, 0.4, 0.5), one_of(0.6, 0.7, 0.8, 0.9)),  # epochs 40 to 100, 120 to 180 of 200
-        "crops": one_of(0, 2, 4, 8) if coin() else 0,
-        "flips": coin(),
-        "cutout": one_of(8, 12, 16) if coin() else 0,
-        "dual_cutout": between(0.05, 0.3) if coin() else 0.0,
-        "erasing": between(0.2, 0.8) if coin() else 0.0,
-        "mixup": between(0.6, 1.4) if coin() else 0.0,
-        "smoothing": between(0.01, 0.2) if coin() else 0.0,
-    }
+def say(text: str) -> None:
+    print(f"{time.monotonic() - STARTED:7.1f}  {text}", flush=True)
 
 
-# --- the network -------------------------------------------------------------------------------------
+def spent() -> float:
+    return time.monotonic() - STARTED
 
 
-class Block(nn.Module):
-    """Normalisation, ReLU, convolution, twice or three times; what goes past it."""
-
-    def __init__(self, before: int, width: int, stride: int, s: dict[str, Any]) -> None:
-        super().__init__()
-        inner = width // 4 if s["bottleneck"] else width
-        shapes = [(before, inner, 1, 1), (inner, inner, 3, stride), (inner, width, 1, 1)]
-        if not s["bottleneck"]:
-            shapes = [(before, width, 3, stride), (width, width, 3, 1)]
-        self.norms = nn.ModuleList(nn.BatchNorm2d(a) for a, *_ in shapes)
-        self.convs = nn.ModuleList(nn.Conv2d(a, b, k, t, k // 2, bias=False) for a, b, k, t in shapes)
-        self.last = nn.BatchNorm2d(width) if s["last_normalisation"] else nn.Identity()
-        changed = before != width or stride != 1
-        self.past = nn.Conv2d(before, width, 1, stride, bias=False) if changed else nn.Identity()
-        self.first_relu, self.preactivated = not s["remove_first_relu"], changed and s["preactivated_shortcut"]
-
-    def forward(self, x: Tensor) -> Tensor:
-        y = self.norms[0](x)
-        if self.first_relu:
-            y = F.relu(y)
-        past = self.past(y if self.preactivated else x)
-        y = self.convs[0](y)
-        for norm, conv in zip(self.norms[1:], self.convs[1:], strict=True):
-            y = conv(F.relu(norm(y)))
-        return self.last(y) + past
+# --- the store ---------------------------------------------------------------------------------------
 
 
-def network(s: dict[str, Any]) -> nn.Module:
-    width = s["channels"] * (4 if s["bottleneck"] else 1)
-    layers: list[nn.Module] = [nn.Conv2d(3, s["channels"], 3, 1, 1, bias=False)]
-    before = s["channels"]
-    for stage in range(3):
-        for i in range(s["blocks"]):
-            layers.append(Block(before, width * 2**stage, 2 if stage and not i else 1, s))
-            before = width * 2**stage
-    layers += [nn.BatchNorm2d(before), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(before, CLASSES)]
-    return nn.Sequential(*layers)
+def records(folder: Path | None) -> dict[int, dict[str, Any]]:
+    """Of every network in the store, by seed."""
+    found: dict[int, dict[str, Any]] = {}
+    for path in sorted(folder.glob("search-*.npz")) if folder else ():
+        with np.load(path) as f:
+            for key in (k for k in f.files if k.endswith("/record")):
+                found[int(key.split("/")[0].removeprefix("model"))] = json.loads(str(f[key]))
+    return found
 
 
-def optimiser(net: nn.Module, s: dict[str, Any]) -> torch.optim.Optimizer:
-    plain = [p for p in net.parameters() if p.ndim == 1]
-    cuda = plain[0].is_cuda  # one kernel for all weights: such small networks wait for launches
-    groups = [
-        {"params": [p for p in net.parameters() if p.ndim > 1], "weight_decay": s["decay"]},
-        {"params": plain, "weight_decay": s["decay"] if s["decay_normalisation"] else 0.0},
-    ]
-    if s["optimiser"] == "adam":
-        return torch.optim.Adam(groups, lr=s["rate"], betas=tuple(s["betas"]), fused=cuda)
-    momentum = 0.0 if s["optimiser"] == "sgd" else s["momentum"]
-    return torch.optim.SGD(groups, lr=s["rate"], momentum=momentum, nesterov=s["optimiser"] == "nesterov", fused=cuda)
-
-
-def rate(s: dict[str, Any], done: float) -> float:
-    """Learning rate after this share of the training."""
-    if s["cosine"]:
-        return s["rate"] * (1 + math.cos(math.pi * done)) / 2
-    return s["rate"] * 0.1 ** sum(done >= at for at in s["falls_at"])
-
-
-# --- pictures ----------------------------------------------------------------------------------------
-
-
-def holes(x: Tensor, size: Tensor, g: torch.Generator) -> Tensor:
-    """A square of 0 of this size somewhere in each picture, cut off at the edge."""
-    n, _, h, w = x.shape
-    at = torch.rand(2, n, 1, 1, device=x.device, generator=g) * h
-    rows, columns = (torch.arange(k, device=x.device) for k in (h, w))
-    inside = ((rows[None, :, None] - at[0]).abs() < size[:, None, None] / 2) & (
-        (columns[None, None] - at[1]).abs() < size[:, None, None] / 2
-    )
-    return x * ~inside[:, None]
-
-
-def augmented(x: Tensor, s: dict[str, Any], g: torch.Generator) -> Tensor:
-    """Crops, flips, cutout and erasing."""
-    n, side = len(x), x.shape[-1]
-    if pad := s["crops"]:
-        big = F.pad(x, [pad] * 4)
-        top, left = torch.randint(0, 2 * pad + 1, (2, n), device=x.device, generator=g)
-        steps = torch.arange(side, device=x.device)
-        each = torch.arange(n, device=x.device)[:, None, None]
-        x = big.permute(0, 2, 3, 1)[each, (top[:, None] + steps)[:, :, None], (left[:, None] + steps)[:, None]]
-        x = x.permute(0, 3, 1, 2)
-    if s["flips"]:
-        turned = torch.rand(n, 1, 1, 1, device=x.device, generator=g) < 0.5
-        x = torch.where(turned, x.flip(-1), x)
-    if s["cutout"]:
-        x = holes(x, torch.full((n,), s["cutout"], device=x.device), g)
-    if s["erasing"]:
-        sizes = side * (0.15 + 0.4 * torch.rand(n, device=x.device, generator=g))
-        x = holes(x, sizes * (torch.rand(n, device=x.device, generator=g) < s["erasing"]), g)
-    return x
-
-
-def loss(
-    net: nn.Module, x: Tensor, y: Tensor, s: dict[str, Any], g: torch.Generator, rng: np.random.Generator
-) -> Tensor:
-    smooth = s["smoothing"]
-    if s["dual_cutout"]:  # two views with different holes shall be answered alike; not together with mixup
-        size = torch.full((len(x),), s["cutout"] or 8, device=x.device)
-        one, two = (net(holes(x, size, g)) for _ in range(2))
-        both = F.cross_entropy(one, y, label_smoothing=smooth) + F.cross_entropy(two, y, label_smoothing=smooth)
-        return both / 2 + s["dual_cutout"] * F.mse_loss(one, two)
-    if s["mixup"]:
-        share = float(rng.beta(s["mixup"], s["mixup"]))
-        other = torch.randperm(len(x), device=x.device, generator=g)
-        out = net(share * x + (1 - share) * x[other])
-        parts = [F.cross_entropy(out, labels, label_smoothing=smooth) for labels in (y, y[other])]
-        return share * parts[0] + (1 - share) * parts[1]
-    return F.cross_entropy(net(x), y, label_smoothing=smooth)
-
-
-def normalised(x: np.ndarray, device: torch.device) -> Tensor:
-    t = torch.as_tensor(x, device=device).permute(0, 3, 1, 2).float() / 255
-    mean, std = (torch.tensor(v, device=device)[:, None, None] for v in (MEAN, STD))
-    return ((t - mean) / std).contiguous()
-
-
-# --- one network -------------------------------------------------------------------------------------
-
-
-def predictions(net: nn.Module, x: Tensor) -> np.ndarray:
-    net.eval()
-    with torch.no_grad():
-        found = [net(part).argmax(dim=1) for part in x.split(2_500)]
-    net.train()
-    return torch.cat(found).to(torch.uint8).cpu().numpy()
-
-
-def train(seed: int, x: Tensor, y: Tensor, x_test: Tensor, epochs: int) -> tuple[dict[str, Any], np.ndarray]:
-    """The setting with what came of it, and answers to the test set at each checkpoint."""
-    s = drawn(seed)
-    device = x.device
-    torch.manual_seed(seed)
-    g, rng = torch.Generator(device=device).manual_seed(seed), np.random.default_rng(seed)
-    net = network(s).to(device)
-    if device.type == "cuda":
-        net = net.to(memory_format=torch.channels_last)
-    opt = optimiser(net, s)
-    steps = epochs * (len(x) // s["batch"])
-    wanted = {math.ceil(steps * (i + 1) / CHECKPOINTS) for i in range(CHECKPOINTS)}
-    began, done, kept = time.monotonic(), 0, []
-    while done < steps:
-        order = torch.randperm(len(x), device=device, generator=g)
-        for i in range(len(x) // s["batch"]):
-            rows = order[i * s["batch"] : (i + 1) * s["batch"]]
-            for group in opt.param_groups:
-                group["lr"] = rate(s, done / steps)
-            with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-                lost = loss(net, augmented(x[rows], s, g), y[rows], s, g, rng)
-            opt.zero_grad(set_to_none=True)
-            lost.backward()
-            opt.step()
-            done += 1
-            if done in wanted:
-                kept.append(predictions(net, x_test))
-    finite = all(bool(p.isfinite().all()) for p in net.parameters())
-    record = {"seed": seed, "setting": s, "epochs": epochs, "steps": steps, "finite": finite,
-              "seconds": round(time.monotonic() - began, 1), "torch": torch.__version__}  # fmt: skip
-    return record, np.array(kept)
+def left(models: int, epochs: int, folder: Path | None) -> list[int]:
+    """Seeds that are not in the store; an error where that has another length of training."""
+    there = records(folder)
+    if other := sorted({r["epochs"] for r in there.values()} - {epochs}):
+        raise SystemExit(
+            f"{folder} has networks of {other[0]} epochs, not {epochs}: --epochs {other[0]} goes on there."
+        )
+    return [seed for seed in range(models) if seed not in there]
 
 
 # --- the search --------------------------------------------------------------------------------------
 
 
-def known(folder: Path | None) -> set[int]:
-    """Seeds in the store."""
-    found: set[int] = set()
-    for path in sorted(folder.glob("search-*.npz")) if folder else ():
-        with np.load(path) as f:
-            found |= {int(k.split("/")[0].removeprefix("model")) for k in f.files if k.endswith("/record")}
-    return found
+@dataclass
+class Pace:
+    """Seconds that a guessed second takes, side by side with others."""
+
+    guessed: float = 0.0
+    took: float = 0.0
+
+    def add(self, guessed: float, took: float) -> None:
+        self.guessed, self.took = self.guessed + guessed, self.took + took
+
+    def with_running(self, running: list[Training]) -> float:
+        """Of the finished and, as far as they are, of those on their way; 1 while nothing is known."""
+        guessed, took = self.guessed, self.took
+        for t in running:
+            if t.done >= FEWEST:
+                guessed += guessed_of(t) * t.done / t.steps
+                took += time.monotonic() - t.began
+        return took / guessed if guessed else 1.0
 
 
-def search(
-    seeds: list[int], x: np.ndarray, y: np.ndarray, n_test: int, path: Path, epochs: int, seconds: float
-) -> None:
-    """Train these networks as long as the next will be done in time; the last pictures are the test set."""
-    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    torch.backends.cudnn.benchmark = device.type == "cuda"
-    labels = y[-n_test:]
-    shown, tested = normalised(x[:-n_test], device), normalised(x[-n_test:], device)
-    targets = torch.as_tensor(y[:-n_test].astype(np.int64), device=device)
+def guessed_of(t: Training) -> float:
+    return guess(t.setting, len(t.data.shown), t.epochs)
+
+
+@dataclass
+class Search:
+    """Networks side by side, the longest first."""
+
+    data: Data
+    epochs: int
+    lanes: int
+    limit: float  # seconds on the clock
+    capture: bool = True
+    setting: Callable[[int], dict[str, Any]] = drawn
+    clock: Callable[[], float] = spent
+    pace: Pace = field(default_factory=Pace)
+
+    def room(self, running: list[Training]) -> float:
+        """Guessed seconds of a network that would just end in time."""
+        return (self.limit - self.clock()) / (MARGIN * self.pace.with_running(running))
+
+    def made(self, seed: int, stream: torch.cuda.Stream | None) -> Training:
+        t = Training(seed, self.setting(seed), self.data, self.epochs, stream)
+        if self.capture:
+            t.capture()
+        t.begin()
+        return t
+
+    def run(self, seeds: list[int]) -> Iterator[tuple[dict[str, Any], np.ndarray]]:
+        """Record and answers of each network, as they end."""
+        guessed = {seed: guess(self.setting(seed), len(self.data.shown), self.epochs) for seed in seeds}
+        waiting = sorted(seeds, key=lambda seed: -guessed[seed])
+        cuda = self.data.shown.is_cuda
+        streams = [torch.cuda.Stream() if cuda else None for _ in range(self.lanes)]
+        running: list[Training] = []
+        while waiting or running:
+            while waiting and streams:
+                room = self.room(running)
+                seed = next((s for s in waiting if guessed[s] < room), None)
+                if seed is None:
+                    break
+                waiting.remove(seed)
+                try:
+                    running.append(self.made(seed, streams[-1]))
+                except Exception as e:  # one that cannot be made shall not end the others
+                    say(f"model {seed} is left out: {type(e).__name__}: {e}")
+                    continue
+                streams.pop()
+            if not running or self.clock() > self.limit:
+                break
+            idle = True
+            for t in list(running):
+                if t.done == t.steps:
+                    if t.marks and not t.marks[-1].query():
+                        continue
+                    running.remove(t)
+                    streams.append(t.stream)
+                    yield self.ended(t)
+                elif t.ready():
+                    t.go(CHUNK)
+                    idle = False
+            if idle and cuda:
+                time.sleep(2e-4)
+        for t in running:
+            say(f"model {t.seed} is given up after {t.done} of {t.steps} steps: time is up")
+        if waiting:
+            say(f"not begun for want of time: {len(waiting)} networks, {sorted(waiting)}")
+
+    def ended(self, t: Training) -> tuple[dict[str, Any], np.ndarray]:
+        answers, finite, lost = t.answers()
+        took = time.monotonic() - t.began
+        self.pace.add(guessed_of(t), took)
+        record = {
+            "seed": t.seed, "setting": t.setting, "epochs": t.epochs, "steps": t.steps, "finite": finite,
+            "loss": lost if np.isfinite(lost) else None, "seconds": round(took, 1), "lanes": self.lanes,
+            "captured": t.graph is not None, "torch": torch.__version__,
+            "accuracy": [round(float((a == self.data.labels).mean()), 4) for a in answers],
+        }  # fmt: skip
+        return record, answers
+
+
+def keep(path: Path, found: Iterator[tuple[dict[str, Any], np.ndarray]], labels: np.ndarray) -> int:
+    """Write the file anew after each network, beside the trainings; how many there are."""
     arrays: dict[str, np.ndarray] = {"labels": labels}
-    slowest = 0.0
-    for seed in seeds:
-        if time.monotonic() - STARTED + 1.2 * slowest > seconds:
-            print(f"time is up before model {seed}", flush=True)
-            break
-        record, answers = train(seed, shown, targets, tested, epochs)
-        slowest = max(slowest, record["seconds"])
-        record["accuracy"] = [round(float((a == labels).mean()), 4) for a in answers]
+    writer = None
+    for record, answers in found:
         distances = ((answers.astype(np.int64) - labels) % CLASSES).astype(np.uint8)
-        arrays |= {f"model{seed}/record": np.array(json.dumps(record)), f"model{seed}/distances": distances}
-        store.write(path, arrays)
-        print(f"model {seed}: {record['seconds']:.0f} s, accuracy {record['accuracy']}", flush=True)
+        name = f"model{record['seed']}"
+        arrays |= {f"{name}/record": np.array(json.dumps(record)), f"{name}/distances": distances}
+        if writer:
+            writer.join()
+        writer = threading.Thread(target=store.write, args=(path, dict(arrays)))
+        writer.start()
+        say(f"{name}: {record['seconds']:.0f} s, accuracy {record['accuracy']}")
+    if writer:
+        writer.join()
+    return sum(key.endswith("/record") for key in arrays)
 
 
-def work(number: int, seeds: list[int], args: argparse.Namespace) -> None:
-    """One worker's share."""
-    x, y = pictures.read(args.data)
-    name = f"search-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{number}{os.urandom(1).hex()}.npz"
-    search(seeds, x, y, pictures.BATCH, args.out / name, args.epochs, 60 * args.minutes)
+# --- how fast, and is it right -----------------------------------------------------------------------
 
 
-def main(argv: list[str] | None = None) -> None:
+def mild(s: dict[str, Any]) -> dict[str, Any]:
+    """A learning rate at which two trainings stay together for a few steps."""
+    return s | {"rate": 1e-4 if s["optimiser"] == "adam" else 0.01}
+
+
+def differences(one: Training, two: Training, looks: int = 8, steps: int = 3) -> tuple[float, float, float]:
+    """Between two trainings of one setting: of losses while no weight moves, and of weights after a few steps.
+
+    The first tells whether both draw the same augmentation; the third number is how much it varies from step to step,
+    beside which the first has to be small.
+    """
+    losses = []
+    for t in (one, two):
+        t.begin()
+        with t.on():
+            t.rates.zero_()
+        losses.append([])
+        for _ in range(looks):
+            t.go(1)
+            with t.on():
+                losses[-1].append(float(t.lost))
+    for t in (one, two):
+        t.begin()
+        for _ in range(steps):
+            t.go(1)
+    with one.on():
+        mine = torch.cat([(p - f.to(p.device)).flatten() for p, f in moved(one)])
+    with two.on():
+        theirs = torch.cat([(p - f.to(p.device)).flatten() for p, f in moved(two)])
+        if two.cuda:
+            torch.cuda.synchronize()
+        apart = float((mine - theirs).norm() / mine.norm())
+    a, b = np.array(losses)
+    return float(np.abs(a - b).max()), apart, float(a.std())
+
+
+def moved(t: Training) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    """Weights now and at the start."""
+    return [(p.detach(), t.fresh[name]) for name, p in t.net.named_parameters()]
+
+
+def check(data: Data, seeds: list[int], epochs: int, stream: torch.cuda.Stream | None) -> bool:
+    """Captured steps against the same steps uncaptured, for settings that use every part of a step."""
+    good = True
+    for seed in seeds:
+        s = mild(drawn(seed))
+        one, two = (Training(seed, s, data, epochs, stream) for _ in range(2))
+        two.capture()
+        lost, apart, varies = differences(one, two)
+        right = lost < 0.1 * varies + 1e-3 and apart < 0.2
+        good &= right
+        say(f"model {seed} ({s['optimiser']}), captured and not: losses differ by {lost:.1e} (and vary by {varies:.1e})"
+            f", moved weights by {apart:.1e}: {'as they should' if right else 'WRONG'}")  # fmt: skip
+    return good
+
+
+def covering(seeds: list[int]) -> list[int]:
+    """A few seeds that have every optimiser and every augmentation between them."""
+    kinds: dict[Any, int] = {}
+    for seed in seeds:
+        s = drawn(seed)
+        on = [key for key in ("crops", "flips", "cutout", "erasing", "dual_cutout", "bottleneck") if s[key]]
+        on += ["mixup"] if s["mixup"] and not s["dual_cutout"] else []
+        for kind in (s["optimiser"], *on):
+            kinds.setdefault(kind, seed)
+    return sorted(set(kinds.values()))
+
+
+def steps_per_second(trainings: list[Training], seconds: float) -> np.ndarray:
+    """Of each, side by side."""
+    for t in trainings:
+        t.begin()
+    for t in trainings:
+        t.go(CHUNK)  # to warm up
+    finish()
+    before = [t.done for t in trainings]
+    began = time.monotonic()
+    while time.monotonic() - began < seconds:
+        for t in trainings:
+            if t.ready() and t.done < t.steps:
+                t.go(CHUNK)
+    finish()
+    return (np.array([t.done for t in trainings]) - before) / (time.monotonic() - began)
+
+
+def finish() -> None:
+    if torch.cuda.is_available():
+        torch.cuda.synchronize()
+
+
+def probe(data: Data, seeds: list[int], epochs: int, minutes: float, most: int = 16, seconds: float = 1.0) -> int:
+    """Checks, timings, and how many to run side by side; 0 where captured steps are not what uncaptured ones are."""
+    n, cuda = len(data.shown), data.shown.is_cuda
+    by_cost = sorted(seeds, key=lambda seed: guess(drawn(seed), n, epochs))
+    streams = [torch.cuda.Stream() if cuda else None for _ in range(most)]
+    good = check(data, covering(seeds), epochs, streams[0])
+    guessed = {seed: guess(drawn(seed), n, epochs) for seed in seeds}
+    some = [by_cost[i] for i in np.unique(np.linspace(0, len(by_cost) - 1, most).round().astype(int))][::-1]
+    made, began = [], time.monotonic()
+    for seed, stream in zip(some, streams, strict=False):
+        made.append(Training(seed, drawn(seed), data, epochs, stream))
+        made[-1].capture()
+    making = (time.monotonic() - began) / len(made)
+    for t, what in ((made[0], "dearest"), (made[-1], "cheapest")):
+        took = 1 / max(steps_per_second([t], seconds)[0], 1e-9)
+        began = time.monotonic()
+        t.go(1)
+        launch = time.monotonic() - began
+        looked = time.monotonic()
+        with t.on():
+            t.predicted()
+        finish()
+        say(f"{what} (model {t.seed}): {1e3 * took:.3f} ms a step, {guessed[t.seed] / t.steps * 1e3:.3f} guessed; "
+            f"a launch {1e6 * launch:.0f} µs, a checkpoint {1e3 * (time.monotonic() - looked):.0f} ms; "
+            f"{t.steps * took:.0f} s for {epochs} epochs, by itself")  # fmt: skip
+    best = (0.0, 1)
+    for lanes in sorted({k for k in (1, 2, 4, 8, 12, 16) if k <= len(made)}):
+        pick = [made[i] for i in np.linspace(0, len(made) - 1, lanes).round().astype(int)]
+        speed = steps_per_second(pick, seconds)
+        rate = float(sum(v * guessed[t.seed] / t.steps for v, t in zip(speed, pick, strict=True)))
+        best = max(best, (rate, lanes))
+        say(f"{lanes} side by side: {speed.sum():,.0f} steps/s, {rate:.2f} guessed seconds in a second")
+    rate, lanes = best
+    training = sum(guessed.values()) / rate
+    other = len(seeds) * (making + 0.2)
+    fits = int(epochs * (60 * minutes - other) / training / MARGIN)
+    whole = (training + other) / 60
+    say(f"making one takes {making:.2f} s. {len(seeds)} networks of {epochs} epochs: about {whole:.1f} minutes; in"
+        f" {minutes:g} minutes fit {fits} epochs. Run with --lanes {lanes}"
+        + ("" if fits >= epochs else f" --epochs {max(1, fits)}"))  # fmt: skip
+    return lanes if good else 0
+
+
+# --- the program -------------------------------------------------------------------------------------
+
+
+def main(
+    argv: list[str] | None = None,
+    read: Callable[[Path], tuple[np.ndarray, np.ndarray]] = pictures.read,
+    n_test: int = pictures.BATCH,
+    setting: Callable[[int], dict[str, Any]] = drawn,
+) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("probe", "run"))
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, default=Path())
     parser.add_argument("--store", type=Path)
     parser.add_argument("--models", type=int, default=64)
     parser.add_argument("--epochs", type=int, default=30)
-    parser.add_argument("--workers", type=int, default=12, help="processes that share one GPU")
-    parser.add_argument("--minutes", type=float, default=9.0)
+    parser.add_argument("--lanes", type=int, default=8, help="networks side by side; 0: as many as a probe finds best")
+    parser.add_argument("--minutes", type=float, default=9.0, help="from the start of the program")
+    parser.add_argument("--eager", action="store_true", help="capture nothing: slow, if graphs should not work")
+    parser.add_argument("--benchmark", action="store_true", help="let cuDNN try its algorithms: slower to begin")
     args = parser.parse_args(argv)
-    seeds = [seed for seed in range(args.models) if seed not in known(args.store)]
-    print(f"{len(seeds)} of {args.models} networks are left", flush=True)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    torch.backends.cudnn.benchmark = args.benchmark
+    seeds = left(args.models, args.epochs, args.store)
+    data = Data.of(*read(args.data), n_test, device)
+    say(f"{device}; {len(seeds)} of {args.models} networks are left")
+    if seeds and (args.what == "probe" or not args.lanes):
+        args.lanes = probe(data, seeds, args.epochs, args.minutes - spent() / 60)
+        if args.what == "probe" or not args.lanes:
+            return 0 if args.lanes else 1
     args.out.mkdir(parents=True, exist_ok=True)
-    if args.workers == 1 or len(seeds) < 2:
-        work(0, seeds, args)
-        return
-    context = torch.multiprocessing.get_context("spawn")
-    shares = [seeds[i :: args.workers] for i in range(args.workers)]
-    workers = [context.Process(target=work, args=(i, share, args)) for i, share in enumerate(shares) if share]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    name = f"search-{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-{os.urandom(2).hex()}.npz"
+    search = Search(data, args.epochs, args.lanes, 60 * args.minutes, capture=not args.eager, setting=setting)
+    say(f"{keep(args.out / name, search.run(seeds), data.labels)} networks in {args.out / name}")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

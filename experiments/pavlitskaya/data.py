@@ -22,9 +22,19 @@ def split(x: np.ndarray, y: np.ndarray, xt: np.ndarray, yt: np.ndarray) -> dict[
     return {"train": x[rest], "train_y": y[rest], "val": x[held], "val_y": y[held], "test": xt, "test_y": yt}
 
 
+def has_cifar(folder: Path) -> bool:
+    """Whether all of CIFAR-10 is there, in one file or in the batches of ../werpachowski/cifar10/pictures.py."""
+    return (folder / "cifar10.npz").exists() or (folder / "batch-5.npz").exists()
+
+
 def read_cifar(folder: Path) -> dict[str, np.ndarray]:
-    with np.load(folder / "cifar10.npz") as f:
-        x, y, xt, yt = (f[k] for k in ("x_train", "y_train", "x_test", "y_test"))
+    if (folder / "cifar10.npz").exists():
+        with np.load(folder / "cifar10.npz") as f:
+            x, y, xt, yt = (f[k] for k in ("x_train", "y_train", "x_test", "y_test"))
+    else:  # the last batch is the test set
+        batches = [np.load(folder / f"batch-{b}.npz") for b in range(6)]
+        x, y = (np.concatenate([b[k] for b in batches[:5]]) for k in "xy")
+        xt, yt = batches[5]["x"], batches[5]["y"]
     return split(x.transpose(0, 3, 1, 2), y, xt.transpose(0, 3, 1, 2), yt)
 
 
@@ -51,7 +61,7 @@ def read_part(path: Path) -> np.ndarray:
 
 def read_small(folder: Path) -> np.ndarray:
     """The small training set of CIFAR-10, (5000, 3, 32, 32)."""
-    if (folder / "cifar10.npz").exists():
+    if has_cifar(folder):
         return read_cifar(folder)["train"][:SMALL]
     return read_part(folder / PARTS[0])[15_000:]
 
@@ -67,7 +77,7 @@ class Data:
         if (folder / "mnist.npz").exists():
             self.take("mnist", read_mnist(folder))
             self.ready.add(("mnist", 54_000))
-        if (folder / "cifar10.npz").exists():
+        if has_cifar(folder):
             self.take("cifar", read_cifar(folder))
             self.ready |= {("cifar", SMALL), ("cifar", 45_000)}
         elif (folder / PARTS[0]).exists():

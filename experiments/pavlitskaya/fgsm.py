@@ -5,7 +5,8 @@ python experiments/pavlitskaya/fgsm.py DATA
 The curves of `pool-2.npz` took the sign of the cross entropy's gradient in float32. Where a network is sure, that
 gradient is rounded to 0, or to the wrong sign, and the attack does less than it could. heldout takes that of the
 margin, which points the same way and is not rounded; so `results/fgsm.npz` replaces those curves for ResNet and
-LeNet. VGG's and MobileNet's weights are not kept: theirs stay as they are.
+LeNet, by file and seed: later pools are attacked by the margin from the start (`evaluate.py`). VGG's and MobileNet's
+weights are not kept: theirs stay as they are.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from heldout.images import Whole, from_arrays
 from heldout.scorers import TorchScorer
 
 HERE = Path(__file__).parent
+POOL = "pool-2"  # whose networks the weights are
 
 
 def main(folder: Path) -> None:
@@ -45,7 +47,7 @@ def main(folder: Path) -> None:
             x = np.ascontiguousarray(own["train"][:IMAGES].transpose(0, 2, 3, 1))
             images = LabelledImages(from_arrays(x, own["train_y"][:IMAGES]), Whole(), scale=setting.scale)
             curve = perturbation_curve(TorchScorer(network.eval()), images, "fgsm", STRENGTHS, name=name)
-            found[f"{name}/seed0/curves/fgsm"] = np.packbits(curve.correct[:, 0], axis=1)
+            found[f"{POOL}/{name}/seed0/curves/fgsm"] = np.packbits(curve.correct[:, 0], axis=1)
             print(name, " ".join(f"{a:.3f}" for a in curve.accuracy), flush=True)
     np.savez_compressed(HERE / "results" / "fgsm.npz", **found)
 

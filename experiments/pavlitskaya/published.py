@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+EPOCHS = 250  # said of the ResNets
+
+
+def learning_rate(name: str) -> float | None:
+    """The first learning rate of `vgg-C1` to `resnet-C8` (odd ones are regularised); None where it is not said."""
+    family, _, number = name.partition("-C")
+    if family not in ("vgg", "resnet") or (family == "resnet" and int(number) % 2 == 1):
+        return None
+    return 0.1 if int(number) % 2 == 1 else 1e-4
+
+
 # Acc(S), Acc(V), Acc(T), in per cent. ResNet C2's 08.54 on the test set is a slip of the paper's own; VGG's Acc(V) are
 # those that fit the printed gaps.
 ACCURACY = {

@@ -2,8 +2,8 @@
 
 PYTHONPATH=src:. python experiments/pavlitskaya/tables.py [--report DIR]
 
-Reads results/*.npz, writes results/tables.md and the first table of README.md; with --report also heldout's own page on
-the pool.
+Reads results/*.npz, writes results/tables.md and what stands between marks in README.md; with --report also heldout's
+own page on each family.
 """
 
 from __future__ import annotations
@@ -11,19 +11,25 @@ from __future__ import annotations
 import argparse
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
-from published import ACCURACY, FACTORS, METRICS, VALUES
+from published import ACCURACY, EPOCHS, FACTORS, METRICS, VALUES, learning_rate
 from scipy.stats import spearmanr
+from trained import Trained, alike, newest_first, read
 
 from experiments.pages import fill
 from heldout import Curve, MemorizationResult
 from heldout.memorization.perturb import CORRUPTIONS
+from heldout.memorization.retrained import does_not_fit
 
 HERE = Path(__file__).parent
+RESULTS = HERE / "results"
 IMAGES = 2_000
+FIT = 0.95  # of the labels: below it a slope may be that of a training cut short
 UNITS = {
     "spatial": ("pixels and degrees, the worst of 125 moves", 1.0),
     "fgsm": ("of 255", 1.0),
@@ -34,95 +40,118 @@ OTHERS = ("lenet-mnist", "lenet-cifar", "mobilenet-mnist", "mobilenet-cifar")
 NAMES = [f"{family}-C{i}" for family in FAMILIES for i in range(1, 9)] + list(OTHERS)
 
 
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """Trainings of one network at rates of label noise: axes are (rates, seeds, images)."""
+
+    trained: list[Trained]
+    others: list[Trained]  # with another learning rate or number of epochs, or an earlier training of a seed
+    rates: np.ndarray
+    on_given: np.ndarray  # right on the labels trained on
+    on_true: np.ndarray
+    wrong: np.ndarray
+
+    @classmethod
+    def of(cls, several: list[Trained]) -> Noise:
+        trained = alike(several)
+        rates = sorted(set.intersection(*(set(t.rates) for t in trained)))  # so that no seed is dropped
+        axes = [[(t[f"rate{r:.1f}/train"], t[f"rate{r:.1f}/targets"], t["rate0.0/targets"]) for t in trained]
+                for r in rates]  # fmt: skip
+        said, given, truth = np.array(axes).transpose(2, 0, 1, 3)
+        others = [t for t in several if t not in trained]
+        return cls(trained, others, np.array(rates), said == given, said == truth, given != truth)
+
+    @property
+    def given(self) -> np.ndarray:
+        """(rates,) accuracy on the labels trained on."""
+        return self.on_given.mean(axis=(1, 2))
+
+
 class Runs:
     """Everything that was trained: files sorted by name, later ones before earlier ones."""
 
     def __init__(self, folder: Path) -> None:
-        with np.load(folder / "fgsm.npz") as f:
-            self.fgsm = {key: f[key] for key in f.files}
-        self.files = []
-        for path in sorted(folder.glob("pool-*.npz"), reverse=True):
-            with np.load(path) as f:
-                self.files.append({key: f[key] for key in f.files})
+        self.fgsm: dict[str, np.ndarray] = {}
+        if (folder / "fgsm.npz").exists():
+            with np.load(folder / "fgsm.npz") as f:
+                self.fgsm = {key: f[key] for key in f.files}
+        self.trained = [t for path in newest_first(folder.glob("pool-*.npz")) for t in read(path)]
 
-    def seeds(self, name: str, file: dict) -> list[int]:
-        prefix = f"{name}/seed"
-        return sorted({int(k[len(prefix) :].split("/")[0]) for k in file if k.startswith(prefix)})
+    def of(self, name: str) -> list[Trained]:
+        return [t for t in self.trained if t.name == name]
 
-    def records(self, name: str) -> list[tuple[dict, int, dict]]:
-        """(file, seed, record) of every training of a network, latest file first."""
-        found = []
-        for file in self.files:
-            for seed in self.seeds(name, file):
-                found.append((file, seed, json.loads(str(file[f"{name}/seed{seed}/record"]))))
-        return found
+    def noise(self, name: str) -> Noise | None:
+        """The trainings with several rates."""
+        several = [t for t in self.of(name) if len(t.rates) > 2]
+        return Noise.of(several) if several else None
 
-    def noisy(self, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict] | None:
-        """(rates, right on the labels trained on, right on the true ones, record): the latest with several rates."""
-        several = [(f, s, r) for f, s, r in self.records(name) if len(r["summary"]) > 2]
-        if not several:
-            return None
-        rates = sorted(float(r) for r in several[0][2]["summary"])
-        noisy, clean = [], []
-        seen = set()
-        for file, seed, record in several:
-            if seed in seen or sorted(float(r) for r in record["summary"]) != rates:
-                continue
-            seen.add(seed)
-            truth = file[f"{name}/seed{seed}/rate0.0/targets"]
-            said = [file[f"{name}/seed{seed}/rate{r:.1f}/train"] for r in rates]
-            given = [file[f"{name}/seed{seed}/rate{r:.1f}/targets"] for r in rates]
-            noisy.append([a == b for a, b in zip(said, given, strict=True)])
-            clean.append([a == truth for a in said])
-        stack = [np.array(t).transpose(1, 0, 2) for t in (noisy, clean)]
-        return np.array(rates), stack[0], stack[1], several[0][2]
+    def plain(self, name: str) -> list[Trained]:
+        """Without noise: those whose curves there are, or else all."""
+        own = self.of(name)
+        return alike([t for t in own if t.get("curves/spatial") is not None] or own)
 
-    def plain(self, name: str) -> tuple[dict, int, dict] | None:
-        """(file, seed, record) of the network whose curves there are, or else the latest."""
-        records = self.records(name)
-        with_curves = [t for t in records if f"{name}/seed{t[1]}/curves/spatial" in t[0]]
-        return (with_curves or records or [None])[0]
+    def curves(self, name: str, kind: str) -> list[np.ndarray]:
+        """The bits of one curve, for each seed there is.
+
+        Of FGSM those by the margin's gradient, which is not rounded to 0, where there are any (fgsm.py).
+        """
+        found = [(t, t.get(f"curves/{kind}")) for t in self.plain(name)]
+        if kind == "fgsm":
+            again = [(t, self.fgsm.get(f"{t.file}/{name}/seed{t.seed}/curves/fgsm")) for t, _ in found]
+            by_margin = [bits if t.record.get("fgsm") == "margin" else remade
+                         for (t, bits), (_, remade) in zip(found, again, strict=True)]  # fmt: skip
+            if any(bits is not None for bits in by_margin):
+                return [bits for bits in by_margin if bits is not None]
+        return [bits for _, bits in found if bits is not None]
 
 
-def curve(model: str, perturbation: str, strengths: np.ndarray, correct: np.ndarray, *, even: bool = True) -> Curve:
-    correct = correct[:, None] if correct.ndim == 2 else correct
-    unit = {"pmv": "share of wrong labels", "ptv": "share of wrong labels"}.get(perturbation)
-    return Curve.of(
-        model=model, perturbation=perturbation, unit=unit or UNITS.get(perturbation, ("severity",))[0],
-        strengths=strengths, correct=correct, done=np.ones(correct.shape[:2], dtype=bool), even=even, seed=0,
-    )  # fmt: skip
+def unpacked(bits: np.ndarray) -> np.ndarray:
+    return np.unpackbits(bits, axis=-1, count=IMAGES).astype(bool)
+
+
+def noise_curves(name: str, found: Noise) -> list[Curve]:
+    """PMV and PTV, as `heldout memorization` makes them of its own trainings."""
+    setting = found.trained[0].record["setting"]
+    shares = found.on_given.mean(axis=2)
+    done = np.ones(shares.shape, dtype=bool)
+    seeds = [t.seed for t in found.trained]
+    common = {
+        "model": name, "unit": "share of wrong labels", "strengths": found.rates, "done": done, "even": True, "seed": 0,
+        "wrong": found.wrong, "examples": f"{setting['data']}, {found.wrong.shape[2]} images, seeds {seeds}",
+        "unfit": does_not_fit(SimpleNamespace(pmv=shares, done=done, rates=found.rates), name),
+    }  # fmt: skip
+    return [Curve.of(perturbation="pmv", correct=found.on_given, **common),
+            Curve.of(perturbation="ptv", correct=found.on_true, **common)]  # fmt: skip
 
 
 def all_curves(runs: Runs) -> list[Curve]:
     found = []
     for name in NAMES:
-        noisy = runs.noisy(name)
-        if noisy is not None:
-            found += [curve(name, "pmv", noisy[0], noisy[1]), curve(name, "ptv", noisy[0], noisy[2])]
-        chosen = runs.plain(name)
-        if chosen is None:
-            continue
-        file, seed, _ = chosen
-        for kind, (_, step) in UNITS.items():
-            key = f"{name}/seed{seed}/curves/{kind}"
-            bits = runs.fgsm.get(key, file.get(key)) if kind == "fgsm" else file.get(key)
-            if bits is not None:
-                right = np.unpackbits(bits, axis=-1, count=IMAGES).astype(bool)
-                found.append(curve(name, kind, step * np.arange(len(bits)), right))
+        if (noise := runs.noise(name)) is not None:
+            found += noise_curves(name, noise)
+        for kind, (unit, step) in UNITS.items():
+            if bits := runs.curves(name, kind):
+                right = np.stack([unpacked(b) for b in bits], axis=1)
+                data = runs.plain(name)[0].record["setting"]["data"]
+                found.append(Curve.of(
+                    model=name, perturbation=kind, unit=unit, strengths=step * np.arange(len(right)), correct=right,
+                    done=np.ones(right.shape[:2], dtype=bool), even=True, seed=0, examples=f"{data}, {IMAGES} images",
+                ))  # fmt: skip
     return found
 
 
 def corruptions(runs: Runs) -> dict[str, np.ndarray]:
-    """Per network (15, 6) accuracies, severity 0 first."""
+    """Per network (15, 6) accuracies, severity 0 first, mean over the seeds that have them."""
     found = {}
     for name in NAMES:
-        chosen = runs.plain(name)
-        bits = None if chosen is None else chosen[0].get(f"{name}/seed{chosen[1]}/curves/corruptions")
-        if bits is None:
-            continue
-        clean = np.unpackbits(chosen[0][f"{name}/seed{chosen[1]}/curves/spatial"], axis=-1, count=IMAGES)[0].mean()
-        share = np.unpackbits(bits, axis=-1, count=IMAGES).mean(axis=-1)
-        found[name] = np.concatenate([np.full((len(share), 1), clean), share], axis=1)
+        shares = []
+        for t in runs.plain(name):
+            if (bits := t.get("curves/corruptions")) is not None:
+                share = unpacked(bits).mean(axis=-1)
+                clean = unpacked(t["curves/spatial"])[0].mean()
+                shares.append(np.concatenate([np.full((len(share), 1), clean), share], axis=1))
+        if shares:
+            found[name] = np.mean(shares, axis=0)
     return found
 
 
@@ -148,24 +177,29 @@ def table(head: list[str], rows: list[list[str]]) -> list[str]:
     return [*lines, *("| " + " | ".join(row) + " |" for row in rows), ""]
 
 
+def span(values: Sequence[float]) -> str:
+    low, high = min(values), max(values)
+    return f"{low:g}" if low == high else f"{low:g} to {high:g}"
+
+
 def accuracy_tables(runs: Runs) -> list[str]:
     lines = []
     for family, label in FAMILIES.items():
         lines += [f"## Table {'III' if family == 'vgg' else 'V'}: baseline {label} models, per cent", ""]
-        lines += ["Ours without label noise; epochs ours (250 published).", ""]
+        lines += [f"Ours without label noise, mean over seeds; epochs ours ({EPOCHS} published).", ""]
         rows = []
         for i in range(1, 9):
             chosen = runs.plain(f"{family}-C{i}")
             theirs = ACCURACY[family][f"C{i}"]
             row = [f"C{i}"]
-            if chosen is None:
-                row += ["-"] * 5
+            if not chosen:
+                row += ["-"] * 6
             else:
-                summary = next(v for k, v in chosen[2]["summary"].items() if float(k) == 0)
-                ours = [100 * summary[k] for k in ("pmv", "val", "test")]
-                row += [f"{v:.2f}" for v in (*ours, ours[0] - ours[1])] + [str(summary["epochs"])]
+                ours = [100 * float(np.mean([t.clean[k] for t in chosen])) for k in ("pmv", "val", "test")]
+                row += [f"{v:.2f}" for v in (*ours, ours[0] - ours[1])]
+                row += [span([t.clean["epochs"] for t in chosen]), str(len(chosen))]
             rows.append(row + [f"{v:.2f}" for v in (*theirs, theirs[0] - theirs[1])])
-        head = ["", "S", "V", "T", "S - V", "epochs", "S, published", "V", "T", "S - V"]
+        head = ["", "S", "V", "T", "S - V", "epochs", "seeds", "S, published", "V", "T", "S - V"]
         lines += table(head, rows)
     return lines
 
@@ -215,6 +249,18 @@ def in_order(values: list[float], metric: tuple[str, str]) -> int:
     return sum(sign * values[a] < sign * values[b] for a in range(4) for b in range(4, 8))
 
 
+def apart(result: MemorizationResult, family: str, metric: tuple[str, str]) -> tuple[int, int] | None:
+    """Of the same 16 pairs, how many have 95 % intervals that do not overlap, in that order and in the other."""
+    found = [result.curve(f"{family}-{k}", metric[0]) for k in VALUES[family]]
+    if any(c is None for c in found):
+        return None
+    ends = [(c.estimates[metric[1]].low, c.estimates[metric[1]].high) for c in found if c is not None]
+    if metric == ("pmv", "k_S"):
+        ends = [(-high, -low) for low, high in ends]
+    pairs = [(ends[a], ends[b]) for a in range(4) for b in range(4, 8)]
+    return sum(a[1] < b[0] for a, b in pairs), sum(b[1] < a[0] for a, b in pairs)
+
+
 def in_short(result: MemorizationResult) -> str:
     """What README.md tells of, ours beside the published."""
 
@@ -236,9 +282,13 @@ def in_short(result: MemorizationResult) -> str:
         rho = [spearmanr(list(ours(f, j).values()), list(theirs(f, j).values())).statistic for f in FAMILIES]
         told = ", ".join(f"{r:+.2f} {name}" for r, name in zip(rho, FAMILIES.values(), strict=True))
         rows.append([f"{title(METRICS[j])}: rank correlation with the published values", told, ""])
-    for j in (1, 2, 3):
+    for j in range(6):
         both = [", ".join(f"{in_order(list(of(f, j).values()), METRICS[j])} {FAMILIES[f]}" for f in FAMILIES)
                 for of in (ours, theirs)]  # fmt: skip
+        counts = [(apart(result, f, METRICS[j]), label) for f, label in FAMILIES.items()]
+        both[0] += "; apart by our intervals " + ", ".join(
+            f"{label} {c[0]} for, {c[1]} against" for c, label in counts if c is not None
+        )
         rows.append([f"{title(METRICS[j])}: of 16 pairs, C1 to C4 fit better than C5 to C8", *both])
     first = [largest(of) for of in (ours, theirs)]
     for name in FACTORS:
@@ -307,7 +357,8 @@ def agreement(result: MemorizationResult) -> list[str]:
     lines += [
         "## Do C1 to C4 fit better than C5 to C8?",
         "",
-        "Of the 16 pairs of one of C1 to C4 and one of C5 to C8, how many the metric puts in that order.",
+        "Of the 16 pairs of one of C1 to C4 and one of C5 to C8, how many the metric puts in that order; in brackets",
+        "how many of our 95 % intervals do not overlap, in that order and in the other.",
         "",
     ]
     rows = []
@@ -323,6 +374,8 @@ def agreement(result: MemorizationResult) -> list[str]:
                     continue
                 right = in_order(v, metric)
                 row.append(f"{right} of 16{', all' if right == 16 else ''}")
+                if who == "ours" and (found := apart(result, family, metric)):
+                    row[-1] += f" ({found[0]} for, {found[1]} against)"
         rows.append(row)
     return [
         *lines,
@@ -350,29 +403,132 @@ def corruption_table(found: dict[str, np.ndarray]) -> list[str]:
 
 def training_table(runs: Runs) -> list[str]:
     lines = ["## What was trained for PMV and PTV", ""]
+    lines += [
+        "Seeds of one network are put together where they have the same learning rate and the same number of epochs,",
+        "at the rates of label noise that all of them have. A fixed learning rate ends when all labels are fitted.",
+        "",
+    ]
     rows = []
     for name in NAMES:
-        noisy = runs.noisy(name)
-        if noisy is None:
-            rows.append([name, "-", "-", "-", "-", "-"])
+        noise = runs.noise(name)
+        if noise is None:
+            rows.append([name, "-", "-", "-", "-", "-", "-"])
             continue
-        rates, right, _, record = noisy
-        s = record["setting"]
         rows.append([
-            name, ", ".join(f"{r:g}" for r in rates), str(right.shape[1]), str(s["epochs"]), f"{s['rate']:g}",
-            ", ".join(f"{v:.3f}" for v in right.mean(axis=(1, 2))),
+            name, ", ".join(f"{r:g}" for r in noise.rates), str(len(noise.trained)),
+            span([t.epochs for t in noise.trained]), f"{noise.trained[0].rate:g}",
+            ", ".join(f"{v:.3f}" for v in noise.given), "; ".join(t.what for t in noise.others),
         ])  # fmt: skip
-    head = ["", "rates", "seeds", "epochs (250 published)", "first learning rate", "accuracy on the labels trained on"]
+    head = ["", "rates", "seeds", f"epochs ({EPOCHS} published)", "first learning rate",
+            "accuracy on the labels trained on", "not used: trained otherwise, or the same seed again"]  # fmt: skip
     return [*lines, *table(head, rows)]
 
 
-def main() -> None:
+# --- parts of README.md ------------------------------------------------------------------------------
+
+
+def regularised(name: str) -> bool:
+    return "-C" in name and int(name[-1]) % 2 == 1
+
+
+def was_cut(runs: Runs) -> str:
+    """How each network was trained beside the published setting, and how far it came."""
+    rows = []
+    for name in NAMES:
+        noise, plain = runs.noise(name), runs.plain(name)
+        if noise is None or not plain:
+            continue
+        published = learning_rate(name)
+        rates = f"{noise.trained[0].rate:g}" + ("" if published is None else f" ({published:g})")
+        rows.append([
+            name, span([t.epochs for t in noise.trained]), str(len(noise.trained)), str(len(noise.rates)),
+            span([t.clean["epochs"] for t in plain]), str(len(plain)), rates,
+            f"{noise.given[0]:.2f}", f"{noise.given[-1]:.2f}",
+        ])  # fmt: skip
+    head = ["", "label noise: epochs", "seeds", "rates (6)", "curves: epochs", "seeds", "learning rate (published)",
+            "right on its true labels", "right on labels of which half are wrong"]  # fmt: skip
+    return "\n".join(table(head, rows)).rstrip()
+
+
+def not_fitted(runs: Runs, result: MemorizationResult) -> str:
+    """Whose slope may be that of a training cut short."""
+    noise = {name: found for name in NAMES if (found := runs.noise(name)) is not None}
+    short = {n: v.given[0] for n, v in noise.items() if v.given[0] < FIT}
+    half = {n: v.given[-1] for n, v in noise.items() if n not in short and not regularised(n) and v.given[-1] < FIT}
+    unfit = [c.model for c in result.curves if c.perturbation == "pmv" and c.unfit is not None]
+
+    def told(found: dict[str, float]) -> str:
+        return ", ".join(f"{name} {value:.3f}" for name, value in sorted(found.items(), key=lambda f: f[1])) or "none"
+
+    lines = [
+        f"- Right on fewer than {FIT:g} of their true labels when trained without noise: {told(short)}.",
+        f"- Of the others that are not regularised, right on fewer than {FIT:g} of labels of which half are wrong: "
+        f"{told(half)}.",
+        f"- Not ranked by label noise by `heldout memorization`, as they do not fit their labels: {', '.join(unfit)}.",
+    ]
+    return "\n".join(lines)
+
+
+def learning_rates(folder: Path) -> str:
+    """VGG C6 at other learning rates, beside the published one."""
+    with np.load(folder / "learning-rates.npz") as f:
+        kept = [json.loads(str(f[key])) for key in f.files if key.endswith("/record")]
+    pools = Runs(folder).of("vgg-C6")
+    rows = []
+    for record in sorted([t.record for t in pools if t.seed == 0] + kept, key=lambda r: r["setting"]["rate"]):
+        s, by_rate = record["setting"], {float(k): v for k, v in record["summary"].items()}
+        ends = [f"{by_rate[r]['pmv']:.3f}" for r in (0.0, 0.5) if r in by_rate]
+        rows.append([f"{s['rate']:g}", str(s["epochs"]), *ends])
+    return "\n".join(
+        table(["learning rate of VGG C6", "epochs", "right on its true labels", "with half wrong"], rows)
+    ).rstrip()
+
+
+def asked(pools: dict[str, MemorizationResult]) -> str:
+    """What `heldout memorization` says of each family, in short."""
+    rows = []
+    for family, result in pools.items():
+        told = result.summary()
+        lines = dict(told.lines)
+        unfit = [c.model for c in result.curves if c.perturbation == "ptv" and c.unfit is not None]
+        other = sorted({model for u in result.unranked if u.perturbation == "ptv" for model in u.models})
+        rows += [
+            [f"{FAMILIES[family]}: verdict", bare(told.headline)],
+            ["most memorised first by PMV k_S (> significant, ~ not)", bare(lines.get("PMV k_S", "no two are ranked"))],
+            ["by PTV k_PTV", bare(lines.get("PTV k_PTV", "no two are ranked"))],
+            ["not ranked by label noise: do not fit their labels", ", ".join(unfit) or "none"],
+            ["not ranked by label noise: trained at other rates", ", ".join(other) or "none"],
+            ["pairs that two metrics order in opposite ways, both significantly",
+             f"{len({frozenset(d.models) for d in result.disagreements})} of {math.comb(len(result.models), 2)}"],
+        ]  # fmt: skip
+    return "\n".join(table(["", "`heldout memorization`"], rows)).rstrip()
+
+
+def asked_in_full(pools: dict[str, MemorizationResult]) -> list[str]:
+    """The same for results/tables.md: all it prints above its tables of numbers."""
+    found = ["## The same question asked by `heldout memorization`, from the saved curves", ""]
+    for family, result in pools.items():
+        told = result.summary()
+        found += [f"### {FAMILIES[family]}", "", f"**{bare(told.headline)}.** {bare(' '.join(told.sentences))}", ""]
+        found += [*(f"- {bare(text)}" for text in told.warnings), ""]
+        found += table(["", ""], [[name, bare(text)] for name, text in told.lines])
+    return found
+
+
+def bare(text: str) -> str:
+    """Without the signs that keep names apart in a terminal."""
+    return text.translate(dict.fromkeys(map(ord, "\u2066\u2067\u2068\u2069\u2063"), None)).replace("\u00a0", " ")
+
+
+def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--report", type=Path, help="also write heldout's report on the pool there")
-    args = parser.parse_args()
-    runs = Runs(HERE / "results")
+    args = parser.parse_args(argv)
+    runs = Runs(RESULTS)
     curves = all_curves(runs)
     result = MemorizationResult.of(curves, source="CIFAR-10 and MNIST")
+    pools = {f: MemorizationResult.of([c for c in curves if c.model.startswith(f"{f}-C")], source="CIFAR-10")
+             for f in FAMILIES}  # fmt: skip
     lines = [
         "# Pavlitskaya, Oswald, Zöllner 2022: ours beside the published tables",
         "",
@@ -382,18 +538,19 @@ def main() -> None:
         *accuracy_tables(runs),
         *metric_tables(result),
         *agreement(result),
+        *asked_in_full(pools),
         *effect_tables(result),
         *corruption_table(corruptions(runs)),
         *training_table(runs),
     ]
-    (HERE / "results" / "tables.md").write_text("\n".join(lines).rstrip() + "\n")
+    (RESULTS / "tables.md").write_text("\n".join(lines).rstrip() + "\n")
     print("\n".join(lines))
-    fill(HERE / "README.md", {"in short": in_short(result)})
+    made = {"in short": in_short(result), "asked": asked(pools), "was cut": was_cut(runs)}
+    made |= {"not fitted": not_fitted(runs, result), "learning rates": learning_rates(RESULTS)}
+    fill(HERE / "README.md", made)
     if args.report:
-        pool = [c for c in curves if "-C" in c.model]
-        for family in FAMILIES:
-            own = [c for c in pool if c.model.startswith(family)]
-            print(MemorizationResult.of(own, source="CIFAR-10").report(args.report / family))
+        for family, pool in pools.items():
+            print(pool.report(args.report / family))
 
 
 if __name__ == "__main__":

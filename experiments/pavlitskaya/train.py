@@ -1,13 +1,15 @@
 """Train the pool at the rates of label noise, many networks side by side on one GPU, and take the curves.
 
 python experiments/pavlitskaya/train.py DATA OUT --plan plan.json [--corrupted pictures.npy]
+python experiments/pavlitskaya/train.py DATA OUT --plan plan-seeds.json --store results --minutes 9 --pool pool-3.npz
 
-DATA holds cifar10.npz, or the three parts that `--pack` makes of it, and mnist.npz. Nothing but torch, numpy and
-Pillow is needed. Each training is a CUDA graph of one step; all graphs are made first, and the images may come later:
-a network is begun once the images it needs are there.
+DATA holds mnist.npz and cifar10.npz, or instead of it the batches that ../werpachowski/cifar10/pictures.py unpacks or
+the three parts that `--pack` makes. Nothing but torch, numpy and Pillow is needed. Each training is a CUDA graph of one
+step; all graphs are made first, and the images may come later: a network is begun once the images it needs are there.
 
 The plan says what is trained, in lanes that run side by side, and is read anew all the time, so that it can be changed
-on the way: {"deadline": seconds, "lanes": [[job, ...], ...], "also": [[network, rates], ...]}. A job is
+on the way: {"deadline": seconds, "lanes": [[job, ...], ...], "also": [[network, rates], ...]}, or with
+"queue": [job, ...], "beside": 4 instead of lanes, of which every lane takes the next. A job is
 [network, seed, epochs, seconds] or [network, seed, epochs, seconds, options]; the options are "rates" (of label noise;
 all six by default), "rate" (the learning rate), "label" (added to the network's name in the results) and "curves"
 (whether to take them; by default, of seed 0). "also" names networks to make ready for jobs that may come later.
@@ -15,11 +17,13 @@ all six by default), "rate" (the learning rate), "label" (added to the network's
 The rates of a job train at once: each on a stream of its own or, for a ResNet, as one network of as many groups. A
 network gets as many epochs as fit into its seconds, and its schedule is squeezed into them (the learning rates used are
 kept). Networks of a fixed learning rate also stop at the deadline, and when their labels are fitted (99.95 % of them in
-two epochs running).
+two epochs running). Where a job's seconds are null it gets all of its epochs or none: it is not begun where, at the
+pace of those before it, it would not end before the deadline, and given up where it does not.
 
-Kept of every job, in OUT/<network>-seed<n>.npz: the labels it was trained on, what the finished network says of its
-training, its validation and the test images, and the curves of the one without noise; README.md names the keys. The
-weights of that one, where they are few, go to OUT/weights.
+Jobs that the pool files of --store have, or OUT, are left out. Kept of every job, in OUT/<network>-seed<n>.npz: the
+labels it was trained on, what the finished network says of its training, its validation and the test images, and the
+curves of the one without noise; README.md names the keys. --pool is all that is finished in OUT in one file, written
+anew after every job. The weights of the network without noise, where they are few, go to OUT/weights.
 """
 
 from __future__ import annotations
@@ -35,15 +39,21 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import trained
 from data import Data, noisy, pack
 from evaluate import IMAGES, accuracies, curves, right
 from networks import Setting, settings
 from torch import Tensor
+from trained import FITTED, Trained
 from training import Training, on
 
 RATES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 LOOKS = (1, 2, 5, 10, 20, 50, 100, 200)  # epochs after which accuracies are written down
-FITTED = 0.9995
+PACE = {
+    "resnet": 1.3
+}  # times as long as by itself an epoch takes beside others, while nothing is known; ResNets go first
+OTHERS = 2.0  # the same of other families
+MARGIN, LAST = 1.15, 15.0  # of the expected seconds; for the curves
 STARTED = time.monotonic()
 
 
@@ -58,7 +68,7 @@ class Job:
     network: str
     seed: int
     epochs: int
-    seconds: float
+    seconds: float | None
     rates: tuple[float, ...] = RATES
     rate: float | None = None
     label: str = ""
@@ -81,6 +91,10 @@ class Job:
     def setting(self, settings: dict[str, Setting]) -> Setting:
         s = settings[self.network]
         return dataclasses.replace(s, rate=self.rate or s.rate)
+
+    def done(self, kept: list[Trained], settings: dict[str, Setting]) -> bool:
+        asked = {"epochs": self.epochs, "rate": self.setting(settings).rate, "rates": self.rates, "curves": self.curves}
+        return trained.done(kept, self.name, self.seed, **asked)
 
 
 class Run:
@@ -171,10 +185,16 @@ class Pool:
                 k: dataclasses.replace(s, size=min(s.size, args.limit), batch=min(s.batch, args.limit))
                 for k, s in self.settings.items()
             }
-        self.streams = [
-            {first: [self.stream(first) for _ in RATES] for first in (True, False)} for _ in self.plan()["lanes"]
-        ]
+        plan = self.plan()
+        lanes = plan["beside"] if "queue" in plan else len(plan["lanes"])
+        self.streams = [{first: [self.stream(first) for _ in RATES] for first in (True, False)} for _ in range(lanes)]
         self.lock, self.begun, self.busy = threading.Lock(), set(), set()
+        self.writing = threading.Lock()
+        self.alone: dict[tuple[str, int], float] = {}  # seconds of an epoch that nothing else runs beside
+        self.paces: dict[tuple[str, int], float] = {}  # of the latest jobs, how many times as long it takes
+        stored = [*args.out.glob("[a-z]*-seed*.npz"), *(args.store.glob("pool-*.npz") if args.store else ())]
+        self.kept = [t for path in stored for t in trained.read(path)]
+        self.known: dict[Job, bool] = {}  # whether it is done
         self.corrupted: Tensor | None = None
         self.trainings: dict[tuple[str, int], list[Training]] = {}
         self.make()
@@ -182,7 +202,8 @@ class Pool:
     def make(self) -> None:
         """The trainings that the plan asks for; all graphs before anything runs."""
         plan = self.plan()
-        jobs = [Job.read(row) for lane in plan["lanes"] for row in lane]
+        jobs = self.jobs(plan)
+        say(f"{len(jobs)} jobs of the plan are left")
         counts: dict[tuple[str, int], int] = {}
         for name, rates in [(j.network, len(j.rates)) for j in jobs] + plan.get("also", []):
             place = self.place(name, rates)
@@ -202,7 +223,7 @@ class Pool:
             except Exception as e:
                 say(f"{name} failed: {type(e).__name__}: {e}")
                 continue
-            self.trainings[name, groups] = made
+            self.trainings[name, groups], self.alone[name, groups] = made, seconds
             say(f"{name} x {groups} x {count}: made in {time.monotonic() - began:.1f} s; an epoch {seconds:.2f} s")
         torch.backends.cudnn.benchmark = False
         if cuda:
@@ -217,12 +238,35 @@ class Pool:
         return torch.cuda.Stream(priority=-1 if first else 0) if self.device == "cuda" else None
 
     def plan(self) -> dict:
-        return json.loads(self.args.plan.read_text())
+        plan = json.loads(self.args.plan.read_text())
+        if self.args.minutes is not None:
+            plan["deadline"] = 60 * self.args.minutes
+        return plan
+
+    def jobs(self, plan: dict, lane: int | None = None) -> list[Job]:
+        """All jobs, or those of a lane; without those that are done."""
+        lanes = [plan["queue"]] if "queue" in plan else plan["lanes"]
+        if lane is not None and "queue" not in plan:
+            lanes = lanes[lane : lane + 1]
+        found = [Job.read(row) for rows in lanes for row in rows]
+        for job in found:
+            if job not in self.known:
+                self.known[job] = job.done(self.kept, self.settings)
+        return [j for j in found if not self.known[j] and (not self.args.only or j.network in self.args.only)]
 
     def now(self, job: Job) -> Job:
         """The job as the plan has it now."""
-        jobs = [Job.read(row) for lane in self.plan()["lanes"] for row in lane]
-        return next((j for j in jobs if j.key == job.key), job)
+        return next((j for j in self.jobs(self.plan()) if j.key == job.key), job)
+
+    def fits(self, job: Job, deadline: float) -> bool:
+        """Whether a job can be done; one that gets all of its epochs must have had them before the deadline."""
+        place = self.place(job.network, len(job.rates))
+        if place not in self.alone or job.seconds is not None:
+            return place in self.alone
+        family = self.settings[job.network].family
+        paces = [p for (name, _), p in list(self.paces.items()) if name.startswith(family)]
+        pace = sum(paces) / len(paces) if paces else PACE.get(family, OTHERS)
+        return time.monotonic() - STARTED + MARGIN * pace * self.alone[place] * job.epochs + LAST < deadline
 
     def time(self, trainings: list[Training], steps: int = 32) -> float:
         """Seconds an epoch of all rates takes when nothing else runs."""
@@ -250,8 +294,8 @@ class Pool:
         while True:
             plan, now = self.plan(), time.monotonic() - STARTED
             with self.lock:
-                jobs = [Job.read(row) for row in plan["lanes"][number]] if number < len(plan["lanes"]) else []
-                left = [j for j in jobs if j.key not in self.begun]
+                left = [j for j in self.jobs(plan, number) if j.key not in self.begun]
+                left = [j for j in left if self.fits(j, plan["deadline"])]
                 job = next((j for j in left if self.usable(j)), None)
                 if job is not None and now < plan["deadline"]:
                     self.begun.add(job.key)
@@ -263,6 +307,9 @@ class Pool:
                 continue
             try:
                 self.train(job, self.streams[number][self.settings[job.network].family == "resnet"])
+                if self.args.pool:
+                    with self.writing:
+                        gather(self.args.out, self.args.pool)
             except Exception as e:
                 say(f"{job} failed: {type(e).__name__}: {e}")
             with self.lock:
@@ -273,7 +320,9 @@ class Pool:
         setting = job.setting(self.settings)
         run = Run(job, setting, self.trainings[self.place(job.network, len(job.rates))], streams, self.data)
         title = f"{job.name}/{job.seed}"
-        say(f"{title} begins, {job.epochs} epochs at most, {job.seconds:.0f} s")
+        whole = job.seconds is None
+        say(f"{title} begins, {job.epochs} epochs" + ("" if whole else f" at most, {job.seconds:.0f} s"))
+        place = self.place(job.network, len(job.rates))
         looks, rates, looking, done = {}, [], 0.0, 0
         began, epochs = time.monotonic(), job.epochs
         while done < epochs and not all(run.ended):
@@ -284,12 +333,18 @@ class Pool:
             if done in LOOKS:
                 looks[done] = run.look()[1]
                 looking = time.monotonic() - began - spent
+            self.paces[job.key] = spent / done / max(self.alone[place], 1e-9)
             job = self.now(job)
-            epochs = max(done, min(job.epochs, int((job.seconds - looking) / spent * done)))
+            if not whole:
+                epochs = max(done, min(job.epochs, int((job.seconds - looking) / spent * done)))
             if done in LOOKS or done % 10 == 0:
                 each = " ".join(f"{v:.3f}" for v in run.running[-1])
                 say(f"{title} {done} of {epochs}: {spent / done:.2f} s, {each}")
-            if setting.schedule == "fixed" and time.monotonic() - STARTED > self.plan()["deadline"]:
+            late = done < epochs and time.monotonic() - STARTED > self.plan()["deadline"]
+            if late and whole:
+                say(f"{title} is given up after {done} of {epochs} epochs: time is up")
+                return
+            if late and setting.schedule == "fixed":
                 break
         seconds = time.monotonic() - began
         said, summary = run.look()
@@ -298,6 +353,7 @@ class Pool:
         record = {
             "setting": vars(setting) | {"epochs": done}, "seconds": round(seconds, 1), "running": run.running,
             "looks": looks, "rates": rates, "groups": run.groups, "bfloat16": run.trainings[0][0].half,
+            "fgsm": "margin",
             "summary": dict(zip(job.rates, summary, strict=True)),
         }  # fmt: skip
         found: dict[str, np.ndarray] = {}
@@ -355,18 +411,25 @@ class Pool:
         os.replace(part, self.args.out / f"{job.name}-seed{job.seed}.npz")
 
 
+def gather(out: Path, to: Path, *, named: bool = False) -> None:
+    """All files of a folder in one, whole or not at all; `named`: under the network and seed of the file's name."""
+    found: dict[str, np.ndarray] = {}
+    for path in sorted(out.glob("[a-z]*-seed*.npz")):
+        name, seed = path.stem.rsplit("-", 1)
+        with np.load(path) as f:
+            found |= {(f"{name}/{seed}/{k}" if named else k): f[k] for k in f.files}
+    part = to.with_name(f".{to.stem}.part.npz")
+    np.savez_compressed(part, **found)
+    os.replace(part, to)
+
+
 def merge(out: Path, to: Path) -> None:
     """All that is finished, in one file; the weights in another beside it."""
-    for folder, target in ((out, to), (out / "weights", to.with_name(f"weights-{to.name}"))):
-        found: dict[str, np.ndarray] = {}
-        for path in sorted(folder.glob("[a-z]*-seed*.npz")):
-            name, seed = path.stem.rsplit("-", 1)
-            with np.load(path) as f:
-                found |= {(k if folder == out else f"{name}/{seed}/{k}"): f[k] for k in f.files}
-        np.savez_compressed(target, **found)
+    gather(out, to)
+    gather(out / "weights", to.with_name(f"weights-{to.name}"), named=True)
 
 
-def main() -> None:
+def main(argv: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", type=Path)
     parser.add_argument("out", type=Path)
@@ -375,8 +438,12 @@ def main() -> None:
     parser.add_argument("--patience", type=float, default=400.0, help="seconds after the start to wait for it at most")
     parser.add_argument("--limit", type=int, help="no more images than this (for trying things out)")
     parser.add_argument("--pack", action="store_true", help="write the three parts of DATA/cifar10.npz to OUT")
+    parser.add_argument("--store", type=Path, help="folder of pool files whose trainings are left out")
+    parser.add_argument("--minutes", type=float, help="instead of the plan's deadline")
+    parser.add_argument("--only", nargs="+", help="these networks of the plan: graphs of the others are not made")
+    parser.add_argument("--pool", type=Path, help="put what is finished in OUT into this file after every job")
     parser.add_argument("--merge", type=Path, help="put what is finished in OUT into one file, and stop")
-    args = parser.parse_args()
+    args = parser.parse_args(argv)
     if args.pack:
         return pack(args.data, args.out)
     if args.merge:
@@ -388,7 +455,8 @@ def main() -> None:
         lane.start()
     for lane in lanes:
         lane.join()
-    say("done")
+    rest = [f"{j.name}/{j.seed}" for j in pool.jobs(pool.plan()) if j.key not in pool.begun]
+    say("done" + (f"; not begun: {', '.join(rest)}" if rest else ""))
     return None
 
 

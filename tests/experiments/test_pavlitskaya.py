@@ -1,0 +1,328 @@
+"""Pavlitskaya's pool: which trainings go together, tables of made-up pools, and trainings that go on from a store."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from heldout import MemorizationResult
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT / "experiments" / "pavlitskaya"
+NAMES = ("data", "evaluate", "networks", "published", "tables", "train", "trained", "training")
+
+
+def load(*wanted):
+    """The scripts import each other by short names, which other studies use too: they are taken back afterwards."""
+    before = {n: sys.modules.pop(n) for n in NAMES if n in sys.modules}
+    sys.path[:0] = [str(FOLDER), str(ROOT)]
+    try:
+        return [__import__(n) for n in wanted]
+    finally:
+        del sys.path[:2]
+        for n in NAMES:
+            sys.modules.pop(n, None)
+        sys.modules.update(before)
+
+
+tables, trained = load("tables", "trained")
+SIX = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
+FOUR = (0.0, 0.1, 0.3, 0.5)
+N = 200
+
+
+def made(name, seed, *, epochs, rates=SIX, rate=0.1, schedule="halving", right=0.9, curves=False, running=None, **more):
+    """What is kept of one training; it is right on a share of the labels it was given."""
+    rng = np.random.default_rng([seed, epochs])
+    truth = np.random.default_rng(0).integers(0, 10, N).astype(np.uint8)
+    key, found, summary = f"{name}/seed{seed}", {}, {}
+    for r in rates:
+        targets = truth.copy()
+        hit = rng.permutation(N)[: round(r * N)]
+        targets[hit] = (targets[hit] + rng.integers(1, 10, len(hit))) % 10
+        said = np.where(rng.random(N) < right, targets, (targets + 1) % 10).astype(np.uint8)
+        found |= {f"{key}/rate{r:.1f}/targets": targets, f"{key}/rate{r:.1f}/train": said}
+        summary[f"{r}"] = {"pmv": float((said == targets).mean()), "val": 0.5, "test": 0.5, "epochs": epochs}
+    for kind in ("spatial", "fgsm", "gaussian") if curves else ():
+        stands = rng.random((9, tables.IMAGES)) < np.linspace(0.95, 0.1, 9)[:, None]
+        found[f"{key}/curves/{kind}"] = np.packbits(stands, axis=1)
+    setting = {"rate": rate, "epochs": epochs, "schedule": schedule, "data": "cifar", "family": name.split("-")[0]}
+    running = [[right] * len(rates)] * epochs if running is None else running
+    record = {"setting": setting, "running": running, "summary": summary, **more}
+    return found | {f"{key}/record": np.array(json.dumps(record))}
+
+
+def kept(folder, **pools):
+    for name, parts in pools.items():
+        arrays = {}
+        for part in parts:
+            arrays |= part
+        np.savez(folder / f"{name.replace('_', '-')}.npz", **arrays)
+    return tables.Runs(folder)
+
+
+def test_lengths_are_not_mixed(tmp_path):
+    """An earlier, shorter training of seed 0 is neither averaged with the whole ones nor does it name their epochs."""
+    whole = [made("vgg-C5", seed, epochs=250) for seed in range(3)]
+    runs = kept(tmp_path, pool_1=[made("vgg-C5", 0, epochs=136, right=0.5)], pool_3=whole)
+    noise = runs.noise("vgg-C5")
+    assert [(t.file, t.seed, t.epochs) for t in noise.trained] == [("pool-3", s, 250) for s in range(3)]
+    assert noise.on_given.shape == (6, 3, N)
+    assert [t.what for t in noise.others] == ["pool-1 seed 0 (136 epochs, learning rate 0.1)"]
+    row = next(line for line in tables.training_table(runs) if line.startswith("| vgg-C5 "))
+    assert "| 3 | 250 | 0.1 |" in row
+    assert "pool-1 seed 0 (136 epochs" in row
+
+
+def test_learning_rates_are_not_mixed(tmp_path):
+    runs = kept(tmp_path, pool_1=[made("vgg-C5", s, epochs=250, rate=0.01) for s in (0, 1, 2)],
+                pool_2=[made("vgg-C5", 3, epochs=250)])  # fmt: skip
+    assert [t.seed for t in runs.noise("vgg-C5").trained] == [3]  # the paper's learning rate, if of one seed only
+
+
+def test_a_seed_with_fewer_rates_is_not_dropped(tmp_path):
+    few = made("vgg-C2", 0, epochs=60, rates=FOUR, rate=5e-4)
+    more = [made("vgg-C2", seed, epochs=60, rate=5e-4) for seed in (1, 2)]
+    noise = kept(tmp_path, pool_1=[few], pool_2=more).noise("vgg-C2")
+    assert [t.seed for t in noise.trained] == [0, 1, 2]
+    assert noise.rates.tolist() == list(FOUR)
+    arrays = few | more[0] | more[1]
+    by_hand = [[(arrays[f"vgg-C2/seed{s}/rate{r}/train"] == arrays[f"vgg-C2/seed{s}/rate{r}/targets"]).mean()
+                for s in range(3)] for r in FOUR]  # fmt: skip
+    np.testing.assert_allclose(noise.on_given.mean(axis=2), by_hand)
+    slope = -np.polyfit(FOUR, np.mean(by_hand, axis=1), 1)[0]
+    pmv = tables.noise_curves("vgg-C2", noise)[0]
+    assert pmv.estimates["k_S"].value == pytest.approx(abs(slope))
+    assert noise.wrong.mean(axis=2) == pytest.approx(np.repeat(np.array(FOUR)[:, None], 3, axis=1))
+
+
+def test_a_fixed_learning_rate_ends_when_it_fits(tmp_path):
+    """60 and 63 epochs up to the fit are one thing, 44 that were cut short another; more epochs hold for both."""
+    common = {"rate": 1e-4, "schedule": "fixed"}
+    fits = [[0.5] * 6] * 58 + [[0.9999] * 6] * 2
+    parts = [
+        made("resnet-C8", 1, epochs=60, running=fits, **common),
+        made("resnet-C8", 2, epochs=63, running=fits, **common),
+    ]
+    runs = kept(tmp_path, pool_1=[made("resnet-C8", 0, epochs=44, **common)], pool_2=parts)
+    assert [t.limit for t in runs.of("resnet-C8")] == [None, None, 44]
+    noise = runs.noise("resnet-C8")
+    assert [t.seed for t in noise.trained] == [1, 2]
+    assert [t.seed for t in noise.others] == [0]
+    assert "| 60 to 63 |" in next(line for line in tables.training_table(runs) if line.startswith("| resnet-C8 "))
+    late = made("resnet-C8", 0, epochs=100, **common)
+    assert [t.seed for t in kept(tmp_path, pool_3=[late]).noise("resnet-C8").trained] == [0, 1, 2]
+
+
+def test_curves_of_all_seeds_count(tmp_path):
+    parts = [made("resnet-C5", seed, epochs=250, curves=True) for seed in range(3)]
+    runs = kept(tmp_path, pool_1=parts)
+    found = {c.perturbation: c for c in tables.all_curves(runs)}
+    assert found["spatial"].correct.shape == (9, 3, tables.IMAGES)
+    one = tables.all_curves(kept(tmp_path, pool_1=parts[:1]))
+    assert {c.perturbation: c for c in one}["spatial"].correct.shape == (9, 1, tables.IMAGES)
+    spread = [{c.perturbation: c.estimates for c in curves}["pmv"]["k_S"] for curves in (list(found.values()), one)]
+    assert spread[0].high - spread[0].low != spread[1].high - spread[1].low
+    mean = tables.unpacked(parts[1]["resnet-C5/seed1/curves/spatial"]).mean(axis=1)
+    np.testing.assert_allclose(found["spatial"].accuracies[:, 1], mean)
+
+
+def test_fgsm_made_again_is_that_of_its_own_file(tmp_path):
+    """A later training of seed 0 does not get the curve that was made from the weights of an earlier one."""
+    old, new = (
+        made("resnet-C5", 0, epochs=e, curves=True, **more) for e, more in ((250, {}), (250, {"fgsm": "margin"}))
+    )
+    new["resnet-C5/seed0/curves/fgsm"] = np.packbits(np.eye(9, tables.IMAGES, dtype=bool), axis=1)
+    again = np.packbits(np.ones((9, tables.IMAGES), dtype=bool), axis=1)
+    np.savez(tmp_path / "fgsm.npz", **{"pool-2/resnet-C5/seed0/curves/fgsm": again})
+    runs = kept(tmp_path, pool_2=[old])
+    assert (runs.curves("resnet-C5", "fgsm")[0] == again).all()
+    runs = kept(tmp_path, pool_3=[new])
+    assert len(runs.curves("resnet-C5", "fgsm")) == 1
+    assert (runs.curves("resnet-C5", "fgsm")[0] == new["resnet-C5/seed0/curves/fgsm"]).all()
+
+
+def test_weaker_attacks_are_not_averaged_with_stronger_ones(tmp_path):
+    weak = made("vgg-C5", 0, epochs=250, curves=True)
+    strong = [made("vgg-C5", seed, epochs=250, curves=True, fgsm="margin") for seed in (1, 2)]
+    assert len(kept(tmp_path, pool_2=[weak]).curves("vgg-C5", "fgsm")) == 1  # better than none
+    runs = kept(tmp_path, pool_3=strong)
+    assert len(runs.curves("vgg-C5", "fgsm")) == 2
+    assert len(runs.curves("vgg-C5", "gaussian")) == 3
+
+
+def test_later_files_come_first(tmp_path):
+    for number in (2, 9, 10):
+        np.savez(tmp_path / f"pool-{number}.npz", **made("vgg-C5", 0, epochs=250, right=number / 10))
+    (only,) = tables.Runs(tmp_path).noise("vgg-C5").trained
+    assert only.file == "pool-10"
+
+
+def test_pairs_that_intervals_tell_apart(tmp_path):
+    """By brute force, from the intervals that the tables print."""
+    parts = [made(f"resnet-C{i}", 0, epochs=250, right=0.5 + 0.05 * i, rate=1e-3, curves=True) for i in range(1, 9)]
+    result = MemorizationResult.of(tables.all_curves(kept(tmp_path, pool_1=parts)))
+    for metric in tables.METRICS:
+        ends = [result.curve(f"resnet-C{i}", metric[0]).estimates[metric[1]] for i in range(1, 9)]
+        better, worse = 0, 0
+        for a in ends[:4]:
+            for b in ends[4:]:
+                low, high = (b, a) if metric == ("pmv", "k_S") else (a, b)  # a small PMV slope tells of memory
+                better += low.high < high.low
+                worse += high.high < low.low
+        assert tables.apart(result, "resnet", metric) == (better, worse)
+    assert tables.apart(result, "vgg", metric) is None
+
+
+def test_networks_that_do_not_fit_are_named(tmp_path):
+    good = [made(f"vgg-C{i}", 0, epochs=250, right=0.99) for i in (5, 7)]
+    bad = made("vgg-C8", 0, epochs=250, right=0.4, rate=1e-4)
+    runs = kept(tmp_path, pool_1=[*good, bad])
+    result = MemorizationResult.of(tables.all_curves(runs))
+    text = tables.not_fitted(runs, result)
+    share = runs.noise("vgg-C8").given[0]
+    assert f"when trained without noise: vgg-C8 {share:.3f}." in text
+    assert "as they do not fit their labels: vgg-C8." in text
+    rows = tables.asked({"vgg": result})
+    assert "| not ranked by label noise: do not fit their labels | vgg-C8 |" in rows
+
+
+# --- what is kept ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def runs():
+    return tables.Runs(tables.RESULTS)
+
+
+def test_readme_shows_the_results(runs):
+    page = (FOLDER / "README.md").read_text()
+    assert tables.was_cut(runs) in page
+    assert tables.learning_rates(tables.RESULTS) in page
+    assert "\n".join(tables.training_table(runs)).rstrip() in (tables.RESULTS / "tables.md").read_text()
+
+
+def test_plan_gives_three_seeds_alike(runs):
+    """What the plan adds to what is kept: three seeds of every network that it names, each with six rates."""
+    plan = json.loads((FOLDER / "plan-seeds.json").read_text())
+    jobs = {(name, seed): (epochs, options.get("rates", SIX)) for name, seed, epochs, _, options in plan["queue"]}
+    assert len(jobs) == len(plan["queue"])
+    whole = {name: epochs for (name, _), (epochs, rates) in jobs.items() if rates == SIX}
+    for name, epochs in whole.items():
+        rate = runs.of(name)[0].rate
+        for seed in range(3):
+            there = trained.done(runs.of(name), name, seed, epochs=epochs, rate=rate, rates=SIX, curves=False)
+            assert there != ((name, seed) in jobs), (name, seed)
+    assert all(whole[f"{family}-C{i}"] == 250 for family in ("vgg", "resnet") for i in (5, 7))
+
+
+def test_a_store_knows_what_is_done(tmp_path):
+    runs = kept(
+        tmp_path, pool_1=[made("vgg-C5", 0, epochs=136, curves=True), made("vgg-C7", 0, epochs=250, rates=FOUR)]
+    )
+    asked = {"epochs": 250, "rate": 0.1, "rates": FOUR, "curves": False}
+    assert not trained.done(runs.trained, "vgg-C5", 0, **asked)
+    assert trained.done(runs.trained, "vgg-C5", 0, **asked | {"epochs": 136, "rates": SIX, "curves": True})
+    assert trained.done(runs.trained, "vgg-C7", 0, **asked)
+    assert not trained.done(runs.trained, "vgg-C7", 0, **asked | {"rates": SIX})
+    assert not trained.done(runs.trained, "vgg-C7", 0, **asked | {"curves": True})
+    assert not trained.done(runs.trained, "vgg-C7", 0, **asked | {"rate": 0.01})
+    assert not trained.done(runs.trained, "vgg-C7", 1, **asked)
+
+
+# --- trainings ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def train():
+    torch = pytest.importorskip("torch")
+    torch.set_num_threads(1)
+    return load("train")[0]
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cifar")
+    rng = np.random.default_rng(0)
+    for b in range(6):  # as pictures.py unpacks them
+        y = rng.integers(0, 10, 40).astype(np.uint8)
+        x = np.clip(25 * y[:, None, None, None] + rng.normal(0, 5, (40, 32, 32, 3)), 0, 255).astype(np.uint8)
+        np.savez(folder / f"batch-{b}.npz", x=x, y=y)
+    return folder
+
+
+def planned(folder, *queue):
+    path = folder / "plan.json"
+    path.write_text(json.dumps({"deadline": 1e9, "beside": 2, "queue": queue}))
+    return path
+
+
+def test_trainings_go_on_where_the_store_ends(train, pictures, tmp_path, capsys):
+    out, store = tmp_path / "out", tmp_path / "store"
+    store.mkdir()
+    jobs = [["lenet-cifar", seed, 2, None, {"curves": seed == 1, "rates": [0, 0.3, 0.5]}] for seed in range(2)]
+    plan = planned(tmp_path, *jobs)
+    pool = store / "pool-1.npz"
+    options = [
+        str(pictures),
+        str(out),
+        "--plan",
+        str(plan),
+        "--limit",
+        "32",
+        "--store",
+        str(store),
+        "--pool",
+        str(pool),
+    ]
+    train.main([*options, "--minutes", "0"])
+    assert "2 jobs of the plan are left" in capsys.readouterr().out
+    assert not list(out.glob("*.npz"))  # no time: nothing is begun
+    train.main(options)
+    said = capsys.readouterr().out
+    assert "failed" not in said
+    runs = tables.Runs(store)
+    assert [(t.seed, t.epochs, t.limit, t.rates) for t in runs.of("lenet-cifar")] == [
+        (seed, 2, 2, [0.0, 0.3, 0.5]) for seed in range(2)
+    ]
+    assert [t.get("curves/spatial") is not None for t in runs.of("lenet-cifar")] == [False, True]
+    assert runs.of("lenet-cifar")[1].record["fgsm"] == "margin"
+    assert runs.noise("lenet-cifar").on_given.shape == (3, 2, 32)
+    for folder in (out, tmp_path / "another"):  # it is left out for what OUT has, and for what the store has
+        train.main([options[0], str(folder), *options[2:-2]])
+        assert "0 jobs of the plan are left" in capsys.readouterr().out
+        if folder == out:
+            pool.rename(store / "pool-7.npz")
+    longer = planned(tmp_path, ["lenet-cifar", 0, 3, None, {"curves": False, "rates": [0, 0.3, 0.5]}])
+    train.main([*options[:3], str(longer), *options[4:-2], "--only", "vgg-C5"])
+    assert "0 jobs of the plan are left" in capsys.readouterr().out
+
+
+def test_what_would_end_too_late_is_not_begun(train, pictures, tmp_path, capsys):
+    plan = planned(tmp_path, ["lenet-cifar", 0, 10, None], ["lenet-cifar", 1, 10, 60.0], ["vgg-C5", 0, 10, None])
+    out = tmp_path / "out"
+    out.mkdir()
+    args = train.argparse.Namespace(data=pictures, out=out, plan=plan, limit=32, store=None, minutes=None, pool=None,
+                                    only=["lenet-cifar"], corrupted=None, patience=0.0)  # fmt: skip
+    pool = train.Pool(args)
+    whole, squeezed, _ = (train.Job.read(row) for row in pool.plan()["queue"])
+    now = train.time.monotonic() - train.STARTED
+    expected = train.MARGIN * train.OTHERS * 10 * pool.alone["lenet-cifar", 1] + train.LAST
+    assert pool.fits(whole, now + expected + 5)
+    assert not pool.fits(whole, now + expected - 5)
+    assert pool.fits(squeezed, now)  # gets as many epochs as there is time for
+    pool.paces[whole.key] = 2 * train.OTHERS
+    assert not pool.fits(whole, now + expected + 5)
+    assert not pool.fits(train.Job.read(["vgg-C5", 0, 10, None]), 1e9)  # its graph was not made
+    assert [j.network for j in pool.jobs(pool.plan())] == ["lenet-cifar", "lenet-cifar"]
+    args.minutes = 0.0  # begun all the same: given up after an epoch, and nothing is kept of it
+    pool.train(whole, pool.streams[0][False])
+    assert "lenet-cifar/0 is given up after 1 of 10 epochs" in capsys.readouterr().out
+    assert not list(out.glob("*.npz"))
+    pool.train(squeezed, pool.streams[0][False])  # this one is cut short
+    (cut,) = trained.read(out / "lenet-cifar-seed1.npz")
+    assert cut.epochs == 1
