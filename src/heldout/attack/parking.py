@@ -31,6 +31,7 @@ Ints = NDArray[np.int64]
 SINGLE = 12  # queries after each of which s is chosen anew; then after each quarter more
 SHARE = 4
 QUANTILES = (0.1, 0.16, 0.22, 0.28, 0.34, 0.4, 0.45, 0.5, 0.55, 0.6, 0.66, 0.72, 0.78, 0.84, 0.9)
+SAME = 1e-9  # entropies that differ by rounding, which depends on the processor; the first of them is taken
 WORTH = 2e-3  # nats that another s must promise
 FINE = 6.0  # places of x within a standard deviation of the hits, at least
 NONE = 1e-300  # what is taken for impossible
@@ -261,7 +262,7 @@ class Parking:
         edges = near + np.rint(self.taken[places])[:, None]
         cells = np.diff(below(edges.ravel()).reshape(edges.shape), axis=1, prepend=0.0, append=1.0)
         entropy = -np.sum(cells * np.log(np.maximum(cells, NONE)), axis=1)  # (2)
-        best = int(entropy.argmax())
+        best = int(np.argmax(entropy >= entropy.max() - SAME))
         stay = float(entropy[np.searchsorted(places, self.spoilt)])
         return int(places[best]) if entropy[best] > stay + WORTH else self.spoilt
 
