@@ -117,18 +117,20 @@ def test_an_honest_endpoint_without_log_probabilities(run, items, tmp_path):
 def test_a_question_that_is_refused_does_not_end_the_run(run, items, tmp_path):
     path, rows = items
     with StandIn(rows, refuses={"number 7?": 400}) as server:
-        code, out, err = run(path, *endpoint(server, tmp_path, "--json", "--repeats", "0"))
-    assert (code, json.loads(out)["unparsed"]) == (0, 9)
-    assert "9 questions were refused by the endpoint, and count as wrong." in err
+        code, out, _ = run(path, *endpoint(server, tmp_path, "--json", "--repeats", "0"))
+        assert (code, json.loads(out)["unparsed"], json.loads(out)["refused"]) == (0, 9, 9)
+        _, out, err = run(path, *endpoint(server, tmp_path, "--repeats", "0"))
+    assert "9 of 540 (1.7 %) of the answers, 1 as printed, 9 refused by the endpoint; count as wrong" in " ".join(
+        out.split()
+    ).replace("\N{NO-BREAK SPACE}", " ")
+    assert "0 calls: all 540 answers are kept from before" in err
 
 
-def test_one_question_that_is_refused_and_one_answer_that_is_cut_off(run, items, tmp_path, monkeypatch):
+def test_one_answer_that_is_cut_off(run, items, tmp_path, monkeypatch):
     path, rows = items
-    for name in ("refused", "cut_off"):
-        monkeypatch.setattr(EndpointChooser, name, property(lambda self: 1))
+    monkeypatch.setattr(EndpointChooser, "cut_off", property(lambda self: 1))
     with StandIn(rows) as server:
         _, _, err = run(path, *endpoint(server, tmp_path, "--items", "20", "--orders", "2", "--repeats", "0"))
-    assert "1 question was refused by the endpoint, and counts as wrong." in err
     assert "1 answer was cut off before it named an option; raise --max-tokens." in err
 
 

@@ -85,7 +85,11 @@ def add_options(verb: Parser) -> None:
     table.add_argument(
         "--answers-from", type=int, choices=(0, 1), help="answers that are numbers count from (default 0)"
     )
-    table.add_argument("--skip-broken", action="store_true", help="leave out rows that cannot be read, and count them")
+    table.add_argument(
+        "--skip-broken",
+        action="store_true",
+        help="leave out rows whose question, options or answer cannot be used, and count them",
+    )
     asked = verb.add_argument_group("what is asked")
     asked.add_argument("--items", type=int, metavar="N", help="number of items, drawn at random (default all)")
     asked.add_argument("--orders", metavar="B",
@@ -97,7 +101,9 @@ def add_options(verb: Parser) -> None:
     asked.add_argument("--template", metavar="FILE", help="text of a question, with {question} and {options}")
     logs = verb.add_argument_group("existing runs")
     logs.add_argument("--printed", metavar="RUN", help="the run in the printed order, where ITEMS is not given")
-    logs.add_argument("--task", nargs="+", metavar="NAME", help="tasks to read, by name or pattern (default all)")
+    logs.add_argument(
+        "--task", nargs="+", metavar="NAME", help="tasks to read, by name or pattern (default all; one of an .npz)"
+    )
     logs.add_argument("--metric", metavar="NAME", help="what says which answers are right, where there are several")
     logs.add_argument("--missing", choices=("drop",), help="go on without the items that are not in every run")
     to = verb.add_argument_group("an endpoint")
@@ -120,8 +126,8 @@ def add_options(verb: Parser) -> None:
     local.add_argument("--batch-size", type=int, metavar="N", help="questions at once")
     local.add_argument("--device", metavar="DEVICE", help="cpu, cuda, ... (default: the first GPU, or the processor)")
     how = verb.add_argument_group("the tests")
-    how.add_argument("--shuffled", dest="uniform", action="store_true",
-                     help="the printed orders were shuffled: the verdict is the Poisson-binomial test's")  # fmt: skip
+    how.add_argument("--shuffled", dest="uniform", action="store_true", help="the printed orders were shuffled, item "
+                     "by item: the verdict is the Poisson-binomial test's")  # fmt: skip
     how.add_argument("--alternative", choices=("overfitted", "two-sided"), default="overfitted",
                      help="fewer errors as printed (default), or fewer or more")  # fmt: skip
     how.add_argument("--mid-p", action="store_true", help="mid-p instead of p; not valid, marked so")
@@ -143,7 +149,7 @@ def run(args: argparse.Namespace) -> int:
         check_folder(args.out)
     items = None if args.given is None else _items(args)
     if items is not None:
-        say(f"{items.source}: {len(items):,} items")
+        say(f"{items.source}: {page.counted(len(items), 'item')}")
     asked: dict[str, Any] = {"orders": args.orders, "n_items": args.items}
     if args.repeats is not None:
         asked["repeats"] = args.repeats
@@ -162,9 +168,6 @@ def run(args: argparse.Namespace) -> int:
     if getattr(model, "cut_off", 0):
         were = "was cut off before it" if model.cut_off == 1 else "were cut off before they"
         say(f"{page.counted(model.cut_off, 'answer')} {were} named an option; raise --max-tokens.")
-    if getattr(model, "refused", 0):
-        were, count = ("was", "counts") if model.refused == 1 else ("were", "count")
-        say(f"{page.counted(model.refused, 'question')} {were} refused by the endpoint, and {count} as wrong.")
     return tested.end(result, args, failed=_reasons(args.fail_under, result))
 
 
@@ -178,8 +181,16 @@ def _items(args: argparse.Namespace) -> Items:
 def confirm(model: EndpointChooser, shown: list[Shown], args: argparse.Namespace) -> None:
     """Say what asking will take, and go on only where somebody said yes."""
     cost = model.plan(shown)
-    (say if args.yes else tell)(str(cost))
-    if args.yes or cost.calls == 0:
+    n_items = len({(one.question, frozenset(one.options)) for one in shown})
+    twice = sum(one.draw > 0 for one in shown)
+    again = f", {twice:,} of them asked twice" if twice else ""
+    settled = args.yes or cost.calls == 0
+    for line in (
+        f"{model.name} at {model.address}: {page.counted(n_items, 'item')} in {len(shown) - twice:,} orders{again}",
+        str(cost),
+    ):
+        (say if settled else tell)(line)
+    if settled:
         return
     if not sys.stdin.isatty():
         raise InputError("no terminal to confirm on; add --yes to send the requests.")

@@ -153,10 +153,11 @@ def ask(
         with plain_bar(len(prepared.asked), "options", unit="answers", shown=progress) as bar:
             choices = _chosen(model, prepared.asked, bar.update)
         first, second = choices[: a.n_shown], choices[a.n_shown :]
+        refused = sum(c.refused for c in first)
         chosen, scores = np.array([c.chosen for c in first], dtype=np.int64), a.scores(first)
     else:
         chosen, scores = _in_parts(prepared, model, digest, seed, checkpoint, resume, notify, progress)
-        second = _chosen(model, prepared.asked[a.n_shown :], None)
+        second, refused = _chosen(model, prepared.asked[a.n_shown :], None), 0
     days = getattr(model, "days", None)
     same = [c.chosen == chosen[i] for c, i in zip(second, prepared.again.tolist(), strict=True)]
     return Runs(
@@ -170,6 +171,7 @@ def ask(
         model=model.name,
         repeat_rate=float(np.mean(same)) if same else math.nan,
         n_repeats=len(same),
+        n_refused=refused,
         differences=_cohorts(days(prepared.shown), a.starts) if callable(days) else {},
     )
 

@@ -102,6 +102,7 @@ class Gathered:
             "n_repeated": r.n_repeats,
             "unparsed": int(unparsed.sum()),
             "unparsed_printed": int(unparsed[printed].sum()),
+            "refused": r.n_refused,
             "fdr": FDR,
             "model": r.model,
             "asked": self.how,
@@ -190,7 +191,7 @@ def not_applicable(asked: Gathered, reason: str, declared: Declared) -> OptionsR
         exhibits=(),
         n_resamples=declared.n_resamples,
         seed=declared.seed,
-        **asked.said,
+        **asked.said | {"n_items": 0},
     )
 
 

@@ -142,6 +142,8 @@ class OptionsResult(Result):
         How often the same question was answered the same way twice, and how many were asked twice.
     unparsed, unparsed_printed : int
         Answers from which no option could be read, which count as wrong; those to printed orders among them.
+    refused : int
+        How many of them an endpoint refused to give, by moderation or for the length of the question.
     items : tuple of ItemOrders
         In their order.
     n_first, n_listed, shortest_list : int
@@ -202,6 +204,7 @@ class OptionsResult(Result):
     n_repeated: int
     unparsed: int
     unparsed_printed: int
+    refused: int
     items: tuple[ItemOrders, ...]
     n_first: int
     first_expected: float

@@ -60,6 +60,8 @@ class Runs:
         How often the same order of the same item was answered alike a second time; NaN where none was asked twice.
     n_repeats : int
         How many second answers that is.
+    n_refused : int
+        Arrangements that an endpoint refused to answer; their option is unread.
     left_out : mapping from str to tuple of str
         Ids of the items that are not here, by reason.
     differences : mapping from str to tuple of str
@@ -91,6 +93,7 @@ class Runs:
     names: tuple[str, ...] = ()
     repeat_rate: float = math.nan
     n_repeats: int = 0
+    n_refused: int = 0
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     differences: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     not_applicable: str = ""

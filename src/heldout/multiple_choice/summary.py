@@ -15,7 +15,8 @@ from heldout.multiple_choice.sortedness import BY
 from heldout.scorers.choices import LETTERS, UNPARSED
 
 SCORE = "Score as printed"
-LISTED, PRINTED, SHOWN = 60, 10, 6  # items on the page, printed, and shown in their orders
+LISTED, OPEN, SHOWN = 60, 10, 6  # items on the page, before it is unfolded, and shown in their orders
+PRINTED = {True: 10, False: 3}  # by whether some are listed
 MUCH = 0.05  # share of answers without an option from which on a reader is warned
 QUESTION = 70  # characters of a question in a table
 
@@ -120,7 +121,7 @@ METHOD = (
 def options_summary(result: OptionsResult) -> page.Summary:
     """What the test says."""
     told = result.verdict not in ("not applicable", "cannot tell")
-    tested = bool(result.n_items) and result.verdict != "not applicable"
+    tested = result.n_items > 0
     figures, drawn = (_figures(result), f"{result.n_resamples:,}") if tested else ((), None)
     if not told:
         figures = tuple(figure for figure in figures if figure.name == SCORE)  # p of a test that tells nothing misleads
@@ -130,7 +131,7 @@ def options_summary(result: OptionsResult) -> page.Summary:
         headline=HEADLINES[result.verdict],
         sentences=tuple(_sentences(result)),
         tone="found" if found else "quiet" if told else "neutral",
-        subject=f"{result.model} on {result.source}: {page.counted(result.n_items, 'item')}",
+        subject=f"{result.model} on {result.source}: {page.counted(result.n_items or result.n_given, 'item')}",
         figures=figures,
         warnings=tuple(_warnings(result)),
         lines=(*((f.name, f"{f.value} ({f.note})") for f in figures), *_facts(result)),
@@ -280,7 +281,8 @@ def _facts(result: OptionsResult) -> Iterator[tuple[str, str]]:
     which = f"up to {result.n_orders:,} of an item, the printed one included"
     yield "Orders", f"{which}: {KINDS[result.kind]}; {result.n_answers:,} answers"
     unread = f"{page.of_text(result.unparsed, result.n_answers)} of the answers, {result.unparsed_printed:,} as printed"
-    yield "No option could be read", f"{unread}; count as wrong"
+    refused = f", {result.refused:,} refused by the endpoint" if result.refused else ""
+    yield "No option could be read", f"{unread}{refused}; count as wrong"
     if result.n_repeated:
         yield "Same answer twice", f"{page.percent(result.repeat_rate)} of {result.n_repeated:,} asked twice"
     yield "Answer positions", _positions_text(result)
@@ -386,7 +388,7 @@ def _items(result: OptionsResult) -> page.Table | None:
     columns = ("Item", "As printed", "Right in other orders", "Rank", "p", "q")
     caption = "Items that do better as printed than in most of their orders"
     shown = page.Table.of(caption, columns, rows[:LISTED], words=("As printed",), more=max(0, len(rows) - LISTED))
-    return replace(shown, rows_printed=PRINTED, rows_open=PRINTED)
+    return replace(shown, rows_printed=PRINTED[result.n_listed > 0], rows_open=OPEN)
 
 
 def _exhibits(result: OptionsResult) -> Iterator[page.Fold]:

@@ -49,6 +49,8 @@ class Choice:
         Of the options' letters, by place, where the model tells them; comparable between orders.
     text : str
         What it wrote, where it wrote.
+    refused : bool
+        Whether it was not asked after all: an endpoint refused the question, by moderation or for its length.
 
     Examples
     --------
@@ -60,6 +62,7 @@ class Choice:
     chosen: int
     log_probs: tuple[float, ...] | None = None
     text: str = ""
+    refused: bool = False
 
 
 @runtime_checkable

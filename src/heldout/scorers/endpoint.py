@@ -303,8 +303,9 @@ class EndpointChooser:
             assert answer is not None
             chosen = answer.chosen(one.options, self._api)
             self._cut_off += chosen == UNPARSED and answer.finish == "length"
-            self._refused += chosen == UNPARSED and answer.finish in ("refused", "content_filter")
-            found.append(Choice(chosen, answer.log_probs, answer.text))
+            refused = chosen == UNPARSED and answer.finish in ("refused", "content_filter")
+            self._refused += refused
+            found.append(Choice(chosen, answer.log_probs, answer.text, refused))
         return found
 
     def days(self, shown: Sequence[Shown]) -> list[str]:
