@@ -197,6 +197,15 @@ BAD = [
         [*one(choices=["x"]), MMLU, *one(question="")],
         "'x', where at least 2 are needed (and 1 more of 3 rows",
     ),
+    (
+        [*[MMLU] * 2, *one(answer=9), MMLU, *one(choices=["x"]), *one(question=""), *[MMLU] * 2],
+        "row 3: the answer 9 names no option by a number, as other rows do (and 2 more of 8 rows are broken); its",
+    ),
+    (answers("A", None, 9, "B"), "row 2 has no answer ('answer') (and 1 more of 4 rows are broken); leave out"),
+    (
+        one(choices={"text": ["x", "y"], "label": ["A", "A"]}, answer="A"),
+        "row 1: 'choices' has two options with the label 'A'; leave out",
+    ),
     (one(choices="['x' 'y']"), "not one without commas, as numpy prints it: save Parquet or JSONL"),
     (answers("1", "2", options=("2", "1", "0")), "can be read as a number and as the text of an option, and these are"),
     ([{**LAYOUTS["MMLU-Pro"], "answer": "D"}], "'answer_index' is 2 and 'answer' is 'D', which are two options"),
@@ -316,3 +325,8 @@ def test_broken_rows_are_left_out_where_that_was_asked_for():
         read_items(answers(1, 4, 2), skip_broken=True)
     with pytest.raises(InputError, match="names no option"):
         read_items(answers("pineapple", "cherry"), skip_broken=True)
+    with pytest.raises(InputError, match=r"'F' .* \(and 1 more of 3 rows are broken\), too many to be left out"):
+        read_items(answers("A", "F", "G"), skip_broken=True)
+    pro, other = LAYOUTS["MMLU-Pro"], {**LAYOUTS["MMLU-Pro"], "answer": "D"}
+    rows = [{**row, "question_id": i} for i, row in enumerate([pro, other, {**pro, "answer_index": None}, pro, pro])]
+    assert read_items(rows, skip_broken=True).broken == {"1": "broken_answer", "2": "broken_answer"}

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from heldout.checks import LABEL, Role, check_key, pick, plain_name
 from heldout.errors import InputError
-from heldout.multiple_choice.answers import BrokenRowError, Row, read_answers
+from heldout.multiple_choice.answers import BrokenRowError, Row, and_more, read_answers
 from heldout.multiple_choice.items import options_flaw
 from heldout.multiple_choice.option_cells import cell_text, listed_options
 from heldout.orbit.option_orders import MOST_OPTIONS
@@ -151,27 +151,35 @@ class Columns:
             (answer,) = answer
         return Row(where, "\n".join(part for part in parts if part), tuple(texts), labels, answer)
 
-    def answers(self, rows: list[Row], plain: list[dict[str, Any]], keys: Keys) -> list[int | None]:
-        """Place of each right option; two columns that name it must agree."""
+    def answers(self, rows: list[Row], plain: list[dict[str, Any]], keys: Keys) -> list[int | BrokenRowError]:
+        """Place of each right option, or what is broken; two columns that name it must agree."""
         column = self._answer or self._list or ""
         base = 0 if self._answer is None else keys.answers_from  # options that are marked are counted by us
-        found = read_answers(rows, column=column, answers_from=base, skip=keys.skip_broken)
+        found = read_answers(rows, column=column, answers_from=base)
+        unread = [place for place in found if isinstance(place, BrokenRowError)]
+        if keys.skip_broken and 2 * len(unread) >= len(rows) > 0:
+            raise InputError(
+                f"{unread[0]}{and_more(len(unread), len(rows))}, too many to be left out; correct them, or say which "
+                "column holds the answers with `answer_key`."
+            )
         if self._second is None:
             return found
-        second = [replace(row, answer=own.get(self._second)) for row, own in zip(rows, plain, strict=True)]
+        at = [i for i, place in enumerate(found) if not isinstance(place, BrokenRowError)]
+        second = [replace(rows[i], answer=plain[i].get(self._second)) for i in at]
         try:
             again = read_answers(second, column=self._second, answers_from=keys.answers_from)
         except InputError:  # something else, such as an explanation
             return found
-        differ = [i for i, place in enumerate(again) if place != found[i] and found[i] is not None]
-        if differ and keys.skip_broken:
-            return [None if i in differ else place for i, place in enumerate(found)]
-        if differ:
-            row, other = rows[differ[0]], second[differ[0]]
-            raise InputError(
-                f"{row.where}: {column!r} is {row.answer!r} and {self._second!r} is {other.answer!r}, which are two "
-                "options; correct one of them, or say which counts with `answer_key`."
-            )
+        if any(isinstance(place, BrokenRowError) for place in again):
+            return found
+        for i, other, place in zip(at, second, again, strict=True):
+            if place != found[i]:
+                found[i] = BrokenRowError(
+                    f"{other.where}: {column!r} is {rows[i].answer!r} and {self._second!r} is {other.answer!r}, which "
+                    "are two options",
+                    "answer",
+                    "correct one of them, say which counts with `answer_key`, or ",
+                )
         return found
 
 
