@@ -303,6 +303,42 @@ def test_ways_out():
         read_items(odd, **{**named, "options_key": "oben"})
 
 
+BOTH = [
+    ({"label": "C"}, ""),
+    ({"label": 2, "gold": "pear"}, ""),
+    ({"label": "none of your business"}, ""),
+    ({"options": ["A. apple", "B. plum", "C. pear", "D. fig"]}, ""),
+    ({"candidates": list("ABCD"), "answers": ["pear"]}, ""),
+    ({"label": 1}, "row 2: 'answer' is 2 and 'label' is 1, which are two options, and both columns could hold"),
+    ({"options": ["plum", "apple", "pear", "fig"]}, "row 2: 'options' and 'choices' could both be the options, and"),
+]
+
+
+@pytest.mark.parametrize(("more", "says"), BOTH)
+def test_two_columns_of_usual_names_must_agree(more, says):
+    """However each is written: what counts is the option that it names."""
+    rows = [{**MMLU, **more} for _ in range(2)]
+    if not says:
+        assert [(item.options, item.answer) for item in read_items(rows)] == [(FRUIT, 2)] * 2
+        return
+    same = {"label": 2, "options": list(FRUIT)}
+    rows[0] |= {key: same[key] for key in more}
+    for skip in (False, True):
+        with pytest.raises(InputError, match=says):
+            read_items(rows, skip_broken=skip)
+    (key,) = more
+    chosen = read_items(rows, **({"answer_key": key} if key == "label" else {"options_key": key}))
+    assert (chosen[1].options, chosen[1].answer) != (FRUIT, 2)
+
+
+def test_numbers_from_1_beside_letters_agree():
+    rows = [{**row, "label": 1 + "ABCD".index(row["answer"])} for row in answers(*"ABDC")]
+    assert [item.answer for item in read_items(rows)] == [0, 1, 3, 2]
+    rows[2]["label"] = 1
+    with pytest.raises(InputError, match="row 3: 'answer' is 'D' and 'label' is 1"):
+        read_items(rows)
+
+
 def test_strata():
     rows = [{**row, "subject": name} for name in ("law", "art") for row in one(question=f"{name}?")]
     items = read_items(rows, strata_key="subject")

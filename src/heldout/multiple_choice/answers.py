@@ -130,18 +130,27 @@ def without_letters(rows: Sequence[Row]) -> list[Row]:
     """
     bare: list[Row] = []
     for row in rows:
-        found = [BORNE.fullmatch(option) for option in row.options]
-        letters = tuple(match[1] for match in found if match)
-        texts = tuple(match[2] for match in found if match)
-        if (
-            letters != tuple(LETTERS[: len(row.options)])
-            or len(set(texts)) < len(texts)
-            or row.labels not in (None, letters)
-        ):
+        letters, texts = tuple(LETTERS[: len(row.options)]), bare_options(row.options)
+        if texts == row.options or row.labels not in (None, letters):
             return list(rows)
         answer = letters[row.options.index(row.answer)] if row.answer in row.options else row.answer
         bare.append(replace(row, options=texts, labels=letters, answer=answer))
     return bare
+
+
+def bare_options(options: Sequence[str]) -> tuple[str, ...]:
+    """Options without the letters that they bear, where all do and differ without.
+
+    Examples
+    --------
+    >>> bare_options(("A. oak", "B. ash")), bare_options(("B. subtilis", "E. coli"))
+    (('oak', 'ash'), ('B. subtilis', 'E. coli'))
+    """
+    found = [BORNE.fullmatch(option) for option in options]
+    letters = "".join(match[1] for match in found if match)
+    texts = tuple(match[2] for match in found if match)
+    borne = letters == LETTERS[: len(options)] and len(set(texts)) == len(texts)
+    return texts if borne else tuple(options)
 
 
 def _check_base(rows: Sequence[Row], answers_from: int | None) -> None:
@@ -203,6 +212,17 @@ def _by_text(row: Row, _: int) -> int | None:
         return None
     text = row.answer.strip()
     return row.options.index(text) if text in row.options else None
+
+
+def is_number(value: Any) -> bool:
+    """Whether an answer is written as a number.
+
+    Examples
+    --------
+    >>> is_number(2), is_number("2"), is_number("B")
+    (True, True, False)
+    """
+    return _number(value) is not None
 
 
 def _number(value: Any) -> int | None:

@@ -210,6 +210,7 @@ def _from_rows(rows: Sequence[Any], keys: Keys, source: str) -> Items:
     if not read and keys.skip_broken:
         raise InputError(f"{errors[0]}, and all {len(rows):,} rows are broken; correct them.")
     read = dict(zip(read, without_letters(list(read.values())), strict=True))
+    columns.check_lists(plain, read)
     places = columns.answers(list(read.values()), [plain[i] for i in read], keys)
     answers: dict[int, int] = {}
     for i, place in zip(read, places, strict=True):
