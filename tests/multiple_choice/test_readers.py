@@ -216,7 +216,8 @@ BAD = [
     ("cut.jsonl", "line 2 is no JSON"),
     ("scalar.json", "holds neither a list of items nor one list for each column"),
     ("folder", "folder is a folder without items"),
-    ("splits", "holds splits of a data set ('test', 'train'); give one, "),
+    ("splits", "holds splits of a data set ('dev', 'test', 'train'); give one, such as {}/splits/test."),
+    ("columns.parquet", "columns.parquet has no columns; save the table again"),
     ("nosplits", "nosplits should hold splits of a data set (dataset_dict.json), but has none; save it again."),
     ("cut.arrow", "cut.arrow is damaged or cut short, or not an Arrow file"),
 ]
@@ -224,17 +225,18 @@ BAD = [
 
 @pytest.mark.parametrize(("source", "says"), BAD, ids=[says[:60] for _, says in BAD])
 def test_bad_items(source, says, tmp_path):
-    for name in ("folder", "splits/train", "splits/test", "nosplits"):
+    for name in ("folder", "splits/train", "splits/test", "splits/dev", "nosplits"):
         (tmp_path / name).mkdir(parents=True)
     for name in ("splits", "nosplits"):
         (tmp_path / name / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
     (tmp_path / "cut.arrow").write_bytes(b"ARROW1")
+    pl.DataFrame().write_parquet(tmp_path / "columns.parquet")
     for name, text in (("items.txt", "x"), ("empty.jsonl", ""), ("scalar.json", "3")):
         (tmp_path / name).write_text(text)
     (tmp_path / "cut.jsonl").write_text(json.dumps(MMLU) + '\n{"question": ')
     with pytest.raises(InputError) as error:
         read_items(tmp_path / source if isinstance(source, str) else source)
-    assert says in str(error.value)
+    assert says.replace("{}", str(tmp_path)) in str(error.value)
     assert str(error.value).endswith(".")
     assert "\n" not in str(error.value)
 

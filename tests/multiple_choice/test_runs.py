@@ -290,7 +290,7 @@ def test_other_ways_to_go_wrong(tmp_path, items):
     refused("holds no logs of inspect_ai", empty)
     broken = tmp_path / "broken.eval"
     broken.write_bytes(printed.read_bytes()[:2000])
-    refused("broken.eval is damaged", broken)
+    refused(r"broken.eval is damaged or cut short, or not an inspect_ai file\.$", broken)
 
 
 class TestDesigns:
@@ -596,8 +596,24 @@ class TestArrays:
         for task, n in (("arc", 100), ("hellaswag", 58), ("truthfulqa", 136)):
             alone = read_runs(SHARED, task=task)
             assert (len(alone.items), "scored by itself" in alone.not_applicable) == (n, True)
-        with pytest.raises(InputError, match="tasks 'arc', 'hellaswag', 'mmlu', 'truthfulqa'; choose one with `task`"):
-            read_runs(SHARED)
+
+    def test_tasks(self, tmp_path):
+        path, scores = tmp_path / "scores.npz", np.log([[0.7, 0.3], [0.2, 0.8]])
+        one = {
+            "original_loglik": scores,
+            "original_target": [0, 1],
+            "permuted_loglik": scores,
+            "permuted_target": [1, 0],
+        }
+        np.savez(path, **{f"{task}_{key}": value for task in ("arc_easy", "arc", "mmlu") for key, value in one.items()})
+        assert read_runs(path, task="mmlu").model == "mmlu"
+        for task, message in {
+            None: "holds several tasks, 'arc_easy', 'arc', 'mmlu', and one is tested at a time; choose it with `task`",
+            "arc*": "holds several tasks that 'arc*' names, 'arc_easy', 'arc', and one",
+            "nope": "scores.npz has no task 'nope' (`task`); it has 'arc_easy', 'arc', 'mmlu'.",
+        }.items():
+            with pytest.raises(InputError, match=re.escape(message)):
+                read_runs(path, task=task)
 
 
 def test_zip_and_json_are_the_same(tmp_path, items):

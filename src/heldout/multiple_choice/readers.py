@@ -117,7 +117,8 @@ def _from_files(paths: Sequence[Path], keys: Keys) -> Items:
             splits = [p.name for p in sorted(path.iterdir()) if p.is_dir()]
             if not splits:
                 raise InputError(f"{path} should hold splits of a data set ({SPLITS}), but has none; save it again.")
-            raise InputError(f"{path} holds splits of a data set ({listing(splits)}); give one, {path / splits[0]}.")
+            one = path / ("test" if "test" in splits else splits[0])
+            raise InputError(f"{path} holds splits of a data set ({listing(splits)}); give one, such as {one}.")
         inside = sorted(path.iterdir()) if path.is_dir() else [path]
         found = [p for p in inside if p == path or (suffix_of(p) in FILES and p.name not in ABOUT)]
         if not found:
