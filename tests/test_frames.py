@@ -287,6 +287,21 @@ def test_stress_and_memorization_as_frames(backend):
     assert dict(zip(metrics["metric"], metrics["value"], strict=True))["k_max"] == 0.5
 
 
+@pytest.mark.parametrize("backend", MAKERS)
+def test_a_table_without_rows_keeps_its_columns(backend):
+    trees = [f"{tree} {{}}" for tree in ("oak", "ash", "elm")]
+    items = [heldout.Item(str(i), f"{i}?", tuple(tree.format(i) for tree in trees), i % 3) for i in range(9)]
+    number = heldout.Item("number", "How many?", ("1", "2", "3"), 0)
+    found = {
+        n: heldout.options(heldout.Items((*items, *[number] * n)), lambda *_: 0, n_resamples=99).to_frame(
+            "left_out", backend=backend
+        )
+        for n in (0, 1)
+    }
+    assert [list(frame.columns) for frame in found.values()] == [["id", "reason"]] * 2
+    assert [len(frame) for frame in found.values()] == [0, 1]
+
+
 def test_without_pandas_polars_or_narwhals_a_sentence_says_what_to_install(monkeypatch):
     found = importlib.util.find_spec
     absent = {"pandas", "polars"}

@@ -5,7 +5,9 @@ What frames can be made of a result is declared by its class: `tabled` maps the 
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
+import typing
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -213,6 +215,12 @@ def columns_of(result: Any, table: str | None = None) -> Columns:
     return columns_at(result, tables[name])
 
 
+def _declared(record: Any, path: str) -> list[str]:
+    """Columns of rows that could be there, where the record's class says that they are dataclasses."""
+    kinds = typing.get_args(typing.get_type_hints(type(record)).get(path))
+    return [f.name for kind in kinds if dataclasses.is_dataclass(kind) for f in dataclasses.fields(kind)]
+
+
 def columns_at(record: Any, source: Source) -> Columns:
     """The columns of a table: what a path leads to, as columns or rows; or values of records, each repeated where the
     record has several of another.
@@ -231,8 +239,10 @@ def columns_at(record: Any, source: Source) -> Columns:
     if names is None and found is record:  # its numbers and texts, in one row
         return {key: [value] for key, value in record.to_dict().items() if not isinstance(value, (list, dict))}
     if names is None:
-        plain = isinstance(found, Mapping)
-        return found if plain else from_rows([row if isinstance(row, Mapping) else vars(row) for row in found])
+        if isinstance(found, Mapping):
+            return found
+        rows = [row if isinstance(row, Mapping) else vars(row) for row in found]
+        return from_rows(rows, () if rows else _declared(record, path))
     paths = paths_of(names)
     columns: dict[str, list[Any]] = {name: [] for name in paths}
     for one in found if isinstance(found, (tuple, list)) else (found,):

@@ -197,6 +197,15 @@ BAD = [
         [*one(choices=["x"]), MMLU, *one(question="")],
         "'x', where at least 2 are needed (and 1 more of 3 rows",
     ),
+    (
+        [*[MMLU] * 2, *one(answer=9), MMLU, *one(choices=["x"]), *one(question=""), *[MMLU] * 2],
+        "row 3: the answer 9 names no option by a number, as other rows do (and 2 more of 8 rows are broken); its",
+    ),
+    (answers("A", None, 9, "B"), "row 2 has no answer ('answer') (and 1 more of 4 rows are broken); leave out"),
+    (
+        one(choices={"text": ["x", "y"], "label": ["A", "A"]}, answer="A"),
+        "row 1: 'choices' has two options with the label 'A'; leave out",
+    ),
     (one(choices="['x' 'y']"), "not one without commas, as numpy prints it: save Parquet or JSONL"),
     (answers("1", "2", options=("2", "1", "0")), "can be read as a number and as the text of an option, and these are"),
     ([{**LAYOUTS["MMLU-Pro"], "answer": "D"}], "'answer_index' is 2 and 'answer' is 'D', which are two options"),
@@ -207,7 +216,8 @@ BAD = [
     ("cut.jsonl", "line 2 is no JSON"),
     ("scalar.json", "holds neither a list of items nor one list for each column"),
     ("folder", "folder is a folder without items"),
-    ("splits", "holds splits of a data set ('test', 'train'); give one, "),
+    ("splits", "holds splits of a data set ('dev', 'test', 'train'); give one, such as {}/splits/test."),
+    ("columns.parquet", "columns.parquet has no columns; save the table again"),
     ("nosplits", "nosplits should hold splits of a data set (dataset_dict.json), but has none; save it again."),
     ("cut.arrow", "cut.arrow is damaged or cut short, or not an Arrow file"),
 ]
@@ -215,17 +225,18 @@ BAD = [
 
 @pytest.mark.parametrize(("source", "says"), BAD, ids=[says[:60] for _, says in BAD])
 def test_bad_items(source, says, tmp_path):
-    for name in ("folder", "splits/train", "splits/test", "nosplits"):
+    for name in ("folder", "splits/train", "splits/test", "splits/dev", "nosplits"):
         (tmp_path / name).mkdir(parents=True)
     for name in ("splits", "nosplits"):
         (tmp_path / name / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
     (tmp_path / "cut.arrow").write_bytes(b"ARROW1")
+    pl.DataFrame().write_parquet(tmp_path / "columns.parquet")
     for name, text in (("items.txt", "x"), ("empty.jsonl", ""), ("scalar.json", "3")):
         (tmp_path / name).write_text(text)
     (tmp_path / "cut.jsonl").write_text(json.dumps(MMLU) + '\n{"question": ')
     with pytest.raises(InputError) as error:
         read_items(tmp_path / source if isinstance(source, str) else source)
-    assert says in str(error.value)
+    assert says.replace("{}", str(tmp_path)) in str(error.value)
     assert str(error.value).endswith(".")
     assert "\n" not in str(error.value)
 
@@ -294,6 +305,42 @@ def test_ways_out():
         read_items(odd, **{**named, "options_key": "oben"})
 
 
+BOTH = [
+    ({"label": "C"}, ""),
+    ({"label": 2, "gold": "pear"}, ""),
+    ({"label": "none of your business"}, ""),
+    ({"options": ["A. apple", "B. plum", "C. pear", "D. fig"]}, ""),
+    ({"candidates": list("ABCD"), "answers": ["pear"]}, ""),
+    ({"label": 1}, "row 2: 'answer' is 2 and 'label' is 1, which are two options, and both columns could hold"),
+    ({"options": ["plum", "apple", "pear", "fig"]}, "row 2: 'options' and 'choices' could both be the options, and"),
+]
+
+
+@pytest.mark.parametrize(("more", "says"), BOTH)
+def test_two_columns_of_usual_names_must_agree(more, says):
+    """However each is written: what counts is the option that it names."""
+    rows = [{**MMLU, **more} for _ in range(2)]
+    if not says:
+        assert [(item.options, item.answer) for item in read_items(rows)] == [(FRUIT, 2)] * 2
+        return
+    same = {"label": 2, "options": list(FRUIT)}
+    rows[0] |= {key: same[key] for key in more}
+    for skip in (False, True):
+        with pytest.raises(InputError, match=says):
+            read_items(rows, skip_broken=skip)
+    (key,) = more
+    chosen = read_items(rows, **({"answer_key": key} if key == "label" else {"options_key": key}))
+    assert (chosen[1].options, chosen[1].answer) != (FRUIT, 2)
+
+
+def test_numbers_from_1_beside_letters_agree():
+    rows = [{**row, "label": 1 + "ABCD".index(row["answer"])} for row in answers(*"ABDC")]
+    assert [item.answer for item in read_items(rows)] == [0, 1, 3, 2]
+    rows[2]["label"] = 1
+    with pytest.raises(InputError, match="row 3: 'answer' is 'D' and 'label' is 1"):
+        read_items(rows)
+
+
 def test_strata():
     rows = [{**row, "subject": name} for name in ("law", "art") for row in one(question=f"{name}?")]
     items = read_items(rows, strata_key="subject")
@@ -316,3 +363,8 @@ def test_broken_rows_are_left_out_where_that_was_asked_for():
         read_items(answers(1, 4, 2), skip_broken=True)
     with pytest.raises(InputError, match="names no option"):
         read_items(answers("pineapple", "cherry"), skip_broken=True)
+    with pytest.raises(InputError, match=r"'F' .* \(and 1 more of 3 rows are broken\), too many to be left out"):
+        read_items(answers("A", "F", "G"), skip_broken=True)
+    pro, other = LAYOUTS["MMLU-Pro"], {**LAYOUTS["MMLU-Pro"], "answer": "D"}
+    rows = [{**row, "question_id": i} for i, row in enumerate([pro, other, {**pro, "answer_index": None}, pro, pro])]
+    assert read_items(rows, skip_broken=True).broken == {"1": "broken_answer", "2": "broken_answer"}

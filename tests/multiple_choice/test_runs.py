@@ -8,6 +8,7 @@ import random
 import re
 import shutil
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -147,7 +148,13 @@ class TestInspect:
             samples.append({**samples[2], "id": "larch-again"})
 
         other = as_json(INSPECT / "shuffled-1.eval", tmp_path / "failed.json", fail)
-        with pytest.raises(InputError, match=r"of 6 items, 1 are not in every run, which leaves 5.*`missing=\"drop\"`"):
+        with pytest.raises(
+            InputError,
+            match=(
+                r"of 8 items, 1 are not in every run, and 2 more are left out \(1 several answers, 1 duplicate item\), "
+                r"which leaves 5.*`missing=\"drop\"`"
+            ),
+        ):
             read_runs([INSPECT / "printed.eval", other], items=items)
         names = [sample["id"] for sample in whole_samples(other)[1]]
         runs = read_runs([INSPECT / "printed.eval", other], items=items, missing="drop")
@@ -255,7 +262,17 @@ def test_other_ways_to_go_wrong(tmp_path, items):
     other = changed("other", lambda header, samples: header["eval"].update(model="mockllm/other"))
     refused(r"runs are of 2 models, 'mockllm/by-heart', 'mockllm/other'.*`model='mockllm/by-heart'`", other)
     warm = changed("warm", lambda header, samples: header["plan"]["config"].update(temperature=1.0))
-    refused(r"printed.eval and warm.json asked the model in two ways \(temperature: None and 1.0\)", warm)
+    refused(r"printed.eval and warm.json asked the model in two ways \(temperature: none and 1.0\)", warm)
+    told = "Answer the question with a letter, and nothing else. Think"
+    short = changed("short", lambda header, samples: header["plan"]["steps"][0]["params"].update(template=told))
+    refused(
+        r"two ways \(template of multiple_choice: none and 'Answer the question with a letter\S* \w*\.\.\.\)", short
+    )
+    more = changed("more", lambda header, samples: header["plan"]["steps"].insert(0, {"solver": "system_message"}))
+    refused(r"two ways \(solvers: 'multiple_choice' and 'system_message, multiple_choice'\)", more)
+    wrong = Items(tuple(replace(item, answer=(item.answer + 1) % 4) for item in items), "wrong.jsonl")
+    says = "in 8 of 8 items the right answer in the runs is another option than in wrong.jsonl; is `answers_from` right"
+    refused(says, INSPECT / "shuffled-1.eval", items=wrong)
     failed = changed("failed", lambda header, samples: header.update(status="error"))
     refused("failed.json: the run ended with the status 'error'", failed)
     open_question = changed("open", lambda header, samples: [sample.pop("choices") for sample in samples])
@@ -273,7 +290,7 @@ def test_other_ways_to_go_wrong(tmp_path, items):
     refused("holds no logs of inspect_ai", empty)
     broken = tmp_path / "broken.eval"
     broken.write_bytes(printed.read_bytes()[:2000])
-    refused("broken.eval is damaged", broken)
+    refused(r"broken.eval is damaged or cut short, or not an inspect_ai file\.$", broken)
 
 
 class TestDesigns:
@@ -489,7 +506,7 @@ class TestHarness:
         results.write_text(json.dumps({"model_name": "models/tiny", "n-shot": {"trees": 0}}))
         assert read_runs(tmp_path, items=items).model == "models/tiny"
         results.write_text(json.dumps({"n-shot": {"trees": 5, "trees_shuffled_1": 0}}))
-        with pytest.raises(InputError, match=r"two ways \(few-shot examples: 5 and None\)"):
+        with pytest.raises(InputError, match=r"two ways \(few-shot examples: 5 and none\)"):
             read_runs(tmp_path, items=items)
 
     def test_tasks_are_strata(self, tmp_path, items):
@@ -579,8 +596,24 @@ class TestArrays:
         for task, n in (("arc", 100), ("hellaswag", 58), ("truthfulqa", 136)):
             alone = read_runs(SHARED, task=task)
             assert (len(alone.items), "scored by itself" in alone.not_applicable) == (n, True)
-        with pytest.raises(InputError, match="tasks 'arc', 'hellaswag', 'mmlu', 'truthfulqa'; choose one with `task`"):
-            read_runs(SHARED)
+
+    def test_tasks(self, tmp_path):
+        path, scores = tmp_path / "scores.npz", np.log([[0.7, 0.3], [0.2, 0.8]])
+        one = {
+            "original_loglik": scores,
+            "original_target": [0, 1],
+            "permuted_loglik": scores,
+            "permuted_target": [1, 0],
+        }
+        np.savez(path, **{f"{task}_{key}": value for task in ("arc_easy", "arc", "mmlu") for key, value in one.items()})
+        assert read_runs(path, task="mmlu").model == "mmlu"
+        for task, message in {
+            None: "holds several tasks, 'arc_easy', 'arc', 'mmlu', and one is tested at a time; choose it with `task`",
+            "arc*": "holds several tasks that 'arc*' names, 'arc_easy', 'arc', and one",
+            "nope": "scores.npz has no task 'nope' (`task`); it has 'arc_easy', 'arc', 'mmlu'.",
+        }.items():
+            with pytest.raises(InputError, match=re.escape(message)):
+                read_runs(path, task=task)
 
 
 def test_zip_and_json_are_the_same(tmp_path, items):

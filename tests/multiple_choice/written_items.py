@@ -32,6 +32,11 @@ WRITTEN: list[tuple[str, str, tuple[str, ...]]] = [
     ("", "Blood groups of the parents?", ("A and O", "AB and rhesus negative", "type unknown to them", "O and O")),
     # Numbers
     ("numbers", "How many?", ("12", "24", "48", "72")),
+    ("numbers", "How many wheels?", ("One", "two", "three.", "four")),
+    ("numbers", "How many?", ("one", "two", "12")),
+    ("references", "Which are trees?", ("oak", "ash", "two")),
+    ("references", "Which are trees?", ("one of the above", "two of the above", "three of the above")),
+    ("references", "How many of them?", ("one", "two", "both")),
     ("numbers", "The force is", ("7 N", "5 N", "10 N", "12 N")),
     ("numbers", "The reserve ratio must be", ("70%.", "30%.", "40%.", "90%.")),
     ("numbers", "How much is lent?", ("$800", "$1,000", "$4,000 ", "$5,000")),

@@ -80,6 +80,7 @@ def test_sizes_by_hand():
     assert [len(orbit) + 1 for orbit in VIEWS] == [2, 8, 18, 72]
     assert HorizontalFlip().statistic_range("strongest") == (-0.5, 0.5)
     assert {named_orbit(name, 1 if "translations" in name else None).name for name in ORBITS} == set(ORBITS)
+    assert named_orbit("flip+translations", 1) == named_orbit("translations+flip", 1)
     # the element first, then the shift row by row, without the move that does nothing
     moves = (HorizontalFlip() * Translations(1)).table("strongest").moves
     assert Translations(1) * Dihedral() == Dihedral() * Translations(1)

@@ -19,7 +19,7 @@ from heldout.errors import InputError
 from heldout.independence.audit import audit_many
 from heldout.independence.result import AuditResult
 from heldout.orbit import RULES
-from heldout.orbit.named import ORBITS, PictureOrbit, named_orbit
+from heldout.orbit.named import ORBITS, PictureOrbit, named_orbit, spelled_orbit
 from heldout.orbit.square import has_turns
 
 FORMATS = """\
@@ -122,6 +122,7 @@ def add_options(verb: Parser) -> None:
     test = verb.add_argument_group("the test")
     test.add_argument(
         "--orbit",
+        type=spelled_orbit,
         choices=ORBITS,
         default="translations",
         help="how pictures are moved (default translations); flip and dihedral declare that every view of a picture "

@@ -33,11 +33,12 @@ class Row:
 
 
 class BrokenRowError(InputError):
-    """A row is not a complete item; `reason` is a key of `left_out.reasons.BROKEN`."""
+    """A row is not a complete item; `reason` is a key of `left_out.reasons.BROKEN`, `hint` a way out of its own."""
 
-    def __init__(self, sentence: str, part: str) -> None:
+    def __init__(self, sentence: str, part: str, hint: str = "") -> None:
         super().__init__(sentence)
         self.reason = f"broken_{part}"
+        self.hint = hint
 
 
 Way = Callable[[Row, int], int | None]  # the place that is meant, if any
@@ -54,37 +55,67 @@ def and_more(n_broken: int, n: int) -> str:
     return "" if n_broken < 2 else f" (and {n_broken - 1:,} more of {n:,} rows are broken)"
 
 
-def read_answers(rows: Sequence[Row], *, column: str, answers_from: int | None, skip: bool = False) -> list[int | None]:
-    """Place of each row's right option, from 0.
+def refusal(errors: Sequence[BrokenRowError], n: int) -> InputError:
+    """Of a source with broken rows, of which the first is told.
 
-    All rows must be written in one way, and in only one that fits: a column of numbers beside options that are
-    numbers could mean either. With `skip`, rows that do not fit the way of most are None.
+    Examples
+    --------
+    >>> str(refusal([BrokenRowError("row 3 has no question", "question")] * 2, 9)).partition(";")[0]
+    'row 3 has no question (and 1 more of 9 rows are broken)'
     """
-    gaps = [row for row in rows if _is_empty(row.answer)]
-    if gaps and not skip:
-        raise InputError(f"{gaps[0].where} has no answer ({column!r}){and_more(len(gaps), len(rows))}; {SKIP}.")
+    return InputError(f"{errors[0]}{and_more(len(errors), n)}; {errors[0].hint}{SKIP}.")
+
+
+def read_answers(rows: Sequence[Row], *, column: str, answers_from: int | None) -> list[int | BrokenRowError]:
+    """Place of each row's right option, from 0; an error where a row has no answer, or not in the way of most rows.
+
+    That way must be the only one that fits them: a column of numbers beside options that are numbers could mean
+    either.
+    """
     _check_base(rows, answers_from)
     answers_from = answers_from or 0
     found = {name: [read(row, answers_from) for row in rows] for name, read in WAYS.items()}
-    if skip:
-        best = max(found.values(), key=lambda places: len(places) - places.count(None))
-        if 2 * best.count(None) < len(rows):
-            fits = [i for i, place in enumerate(best) if place is not None]
-            some = read_answers([rows[i] for i in fits], column=column, answers_from=answers_from)
-            known = dict(zip(fits, some, strict=True))
-            return [known.get(i) for i in range(len(rows))]
-    whole = {name: places for name, places in found.items() if None not in places}
-    if whole:
-        (way, first), *others = whole.items()
-        for name, places in others:
-            at = next((i for i, place in enumerate(places) if place != first[i]), None)
-            if at is not None:
-                raise InputError(
-                    f"{rows[at].where}: the answer {rows[at].answer!r} can be read as {way} and as {name}, and "
-                    "these are two options; write letters, or numbers in a column `answer_index`."
-                )
-        return first
-    raise _unreadable(rows, found, answers_from)
+    way = max(found, key=lambda name: len(rows) - found[name].count(None))
+    best = found[way]
+    fits = [i for i, place in enumerate(best) if place is not None]
+    told = [row for row in rows if not _is_empty(row.answer)]
+    if told and not fits:
+        names = _names(told[0])
+        raise InputError(
+            f"{told[0].where}: the answer {shortened(told[0].answer)} names no option; give a letter ({names[0]} to "
+            f"{names[-1]}), the text of an option, or a number from {answers_from} to {len(names) - 1 + answers_from}."
+        )
+    for name, places in found.items():
+        at = next((i for i in fits if places[i] != best[i]), None)
+        if at is not None and all(places[i] is not None for i in fits):
+            raise InputError(
+                f"{rows[at].where}: the answer {rows[at].answer!r} can be read as {way} and as {name}, and these are "
+                "two options; write letters, or numbers in a column `answer_index`."
+            )
+    return [
+        _broken(row, column, way, answers_from, otherwise=any(places[i] is not None for places in found.values()))
+        if place is None
+        else place
+        for i, (row, place) in enumerate(zip(rows, best, strict=True))
+    ]
+
+
+def _broken(row: Row, column: str, way: str, answers_from: int, *, otherwise: bool) -> BrokenRowError:
+    """What to say of a row whose answer cannot be read in the way of the others, but maybe in another."""
+    if _is_empty(row.answer):
+        return BrokenRowError(f"{row.where} has no answer ({column!r})", "answer")
+    shown = f"{row.where}: the answer {shortened(row.answer)}"
+    if otherwise:
+        return BrokenRowError(
+            f"{shown} is not {way}, but other rows have {way}", "answer", "write all answers in one way, or "
+        )
+    names = _names(row)
+    options = f"its options are {names[0]} to {names[-1]}, numbered from {answers_from}; "
+    return BrokenRowError(f"{shown} names no option by {way}, as other rows do", "answer", options)
+
+
+def _names(row: Row) -> tuple[str, ...]:
+    return row.labels or tuple(LETTERS[: len(row.options)])
 
 
 def without_letters(rows: Sequence[Row]) -> list[Row]:
@@ -99,18 +130,27 @@ def without_letters(rows: Sequence[Row]) -> list[Row]:
     """
     bare: list[Row] = []
     for row in rows:
-        found = [BORNE.fullmatch(option) for option in row.options]
-        letters = tuple(match[1] for match in found if match)
-        texts = tuple(match[2] for match in found if match)
-        if (
-            letters != tuple(LETTERS[: len(row.options)])
-            or len(set(texts)) < len(texts)
-            or row.labels not in (None, letters)
-        ):
+        letters, texts = tuple(LETTERS[: len(row.options)]), bare_options(row.options)
+        if texts == row.options or row.labels not in (None, letters):
             return list(rows)
         answer = letters[row.options.index(row.answer)] if row.answer in row.options else row.answer
         bare.append(replace(row, options=texts, labels=letters, answer=answer))
     return bare
+
+
+def bare_options(options: Sequence[str]) -> tuple[str, ...]:
+    """Options without the letters that they bear, where all do and differ without.
+
+    Examples
+    --------
+    >>> bare_options(("A. oak", "B. ash")), bare_options(("B. subtilis", "E. coli"))
+    (('oak', 'ash'), ('B. subtilis', 'E. coli'))
+    """
+    found = [BORNE.fullmatch(option) for option in options]
+    letters = "".join(match[1] for match in found if match)
+    texts = tuple(match[2] for match in found if match)
+    borne = letters == LETTERS[: len(options)] and len(set(texts)) == len(texts)
+    return texts if borne else tuple(options)
 
 
 def _check_base(rows: Sequence[Row], answers_from: int | None) -> None:
@@ -144,31 +184,6 @@ def _check_base(rows: Sequence[Row], answers_from: int | None) -> None:
         )
 
 
-def _unreadable(rows: Sequence[Row], found: dict[str, list[int | None]], answers_from: int) -> InputError:
-    """What to say of a column that no single way fits."""
-    best = max(found, key=lambda name: sum(place is not None for place in found[name]))
-    at = next(i for i, place in enumerate(found[best]) if place is None)
-    row, fitting = rows[at], sum(place is not None for place in found[best])
-    names = row.labels or tuple(LETTERS[: len(row.options)])
-    shown = f"{row.where}: the answer {shortened(row.answer)} names no option"
-    more = and_more(len(rows) - fitting, len(rows))
-    if fitting == 0:
-        return InputError(
-            f"{shown}; give a letter ({names[0]} to {names[-1]}), the text of an option, or a number from "
-            f"{answers_from} to {len(row.options) - 1 + answers_from}."
-        )
-    other = any(places[at] is not None for name, places in found.items() if name != best)
-    if other:
-        return InputError(
-            f"{row.where}: the answer {shortened(row.answer)} is not {best}, but other rows have {best}; write all "
-            "answers in one way."
-        )
-    return InputError(
-        f"{shown} by {best}, as other rows do{more}; its options are {names[0]} to {names[-1]}, numbered from "
-        f"{answers_from}. {SKIP[0].upper()}{SKIP[1:]}."
-    )
-
-
 def _is_empty(value: Any) -> bool:
     return is_gap(value) or str(value).strip() == ""
 
@@ -177,7 +192,7 @@ def _by_label(row: Row, _: int) -> int | None:
     """By what an option is called: its label, where options have them, else its letter."""
     if not isinstance(row.answer, str) and row.labels is None:
         return None
-    names, text = row.labels or tuple(LETTERS[: len(row.options)]), str(row.answer).strip()
+    names, text = _names(row), str(row.answer).strip()
     if text in names:
         return names.index(text)
     place = place_of(text, len(LETTERS), any_case=True)
@@ -197,6 +212,17 @@ def _by_text(row: Row, _: int) -> int | None:
         return None
     text = row.answer.strip()
     return row.options.index(text) if text in row.options else None
+
+
+def is_number(value: Any) -> bool:
+    """Whether an answer is written as a number.
+
+    Examples
+    --------
+    >>> is_number(2), is_number("2"), is_number("B")
+    (True, True, False)
+    """
+    return _number(value) is not None
 
 
 def _number(value: Any) -> int | None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import takewhile
 from typing import Any, NamedTuple
 
 from heldout.checks import LABEL, Role, check_key, pick, plain_name
-from heldout.errors import InputError
-from heldout.multiple_choice.answers import BrokenRowError, Row, read_answers
+from heldout.errors import InputError, shortened
+from heldout.multiple_choice.answers import BrokenRowError, Row, and_more, bare_options, is_number, read_answers
 from heldout.multiple_choice.items import options_flaw
 from heldout.multiple_choice.option_cells import cell_text, listed_options
 from heldout.orbit.option_orders import MOST_OPTIONS
@@ -55,6 +55,7 @@ class Columns:
 
     def __init__(self, names: list[str], keys: Keys, source: str) -> None:
         self._source = source
+        self._other_lists: list[str] = []
         self._fewer = True  # whether blanks at the end mean that a row has fewer options
         for key in [keys.options] if isinstance(keys.options, str) else keys.options or ():
             check_key(names, key, OPTIONS.option, source=source, noun="column")
@@ -66,10 +67,12 @@ class Columns:
         taken = {question, *above}
         self._list, self._single = self._options(names, keys.options, taken)
         taken |= {*self._single, *([] if self._list is None else [self._list])}
-        index = pick(names, None, INDEX, source=source, taken=taken) if keys.answer is None else None
-        answer = pick(names, keys.answer, ANSWER, source=source, noun="column", taken=taken)
-        self._answer: str | None = answer if index is None else index
-        self._second: str | None = None if index is None else answer
+        named = usual(names, INDEX, taken) + usual(names, ANSWER, taken)
+        if keys.answer is not None:
+            check_key(names, keys.answer, ANSWER.option, source=source, noun="column")
+            named = [keys.answer]
+        self._answer: str | None = named[0] if named else None
+        self._other_answers = named[1:]
         if self._answer is None and not self._is_marked(self._list):
             raise self._lacks("answer", ANSWER.option, names)
 
@@ -77,9 +80,10 @@ class Columns:
         """The column of lists, or those of single options."""
         if wanted is not None:
             return (wanted, []) if isinstance(wanted, str) else (None, list(wanted))
-        listed = pick(names, None, OPTIONS, source=self._source, taken=taken)
-        if listed is not None:
-            return listed, []
+        listed = usual(names, OPTIONS, taken)
+        if listed:
+            self._other_lists = listed[1:]
+            return listed[0], []
         found: dict[str, dict[str, str]] = {}
         for name in names:
             match = OPTION_COLUMN.fullmatch(plain_name(name)) if name not in taken else None
@@ -151,28 +155,99 @@ class Columns:
             (answer,) = answer
         return Row(where, "\n".join(part for part in parts if part), tuple(texts), labels, answer)
 
-    def answers(self, rows: list[Row], plain: list[dict[str, Any]], keys: Keys) -> list[int | None]:
-        """Place of each right option; two columns that name it must agree."""
+    def answers(self, rows: list[Row], plain: list[dict[str, Any]], keys: Keys) -> list[int | BrokenRowError]:
+        """Place of each right option, or what is broken; two columns that name it must agree."""
         column = self._answer or self._list or ""
         base = 0 if self._answer is None else keys.answers_from  # options that are marked are counted by us
-        found = read_answers(rows, column=column, answers_from=base, skip=keys.skip_broken)
-        if self._second is None:
-            return found
-        second = [replace(row, answer=own.get(self._second)) for row, own in zip(rows, plain, strict=True)]
-        try:
-            again = read_answers(second, column=self._second, answers_from=keys.answers_from)
-        except InputError:  # something else, such as an explanation
-            return found
-        differ = [i for i, place in enumerate(again) if place != found[i] and found[i] is not None]
-        if differ and keys.skip_broken:
-            return [None if i in differ else place for i, place in enumerate(found)]
-        if differ:
-            row, other = rows[differ[0]], second[differ[0]]
+        found = read_answers(rows, column=column, answers_from=base)
+        unread = [place for place in found if isinstance(place, BrokenRowError)]
+        if keys.skip_broken and 2 * len(unread) >= len(rows) > 0:
             raise InputError(
-                f"{row.where}: {column!r} is {row.answer!r} and {self._second!r} is {other.answer!r}, which are two "
-                "options; correct one of them, or say which counts with `answer_key`."
+                f"{unread[0]}{and_more(len(unread), len(rows))}, too many to be left out; correct them, or say which "
+                "column holds the answers with `answer_key`."
             )
+        for other in self._other_answers:
+            self._compare(other, found, rows, plain, keys)
         return found
+
+    def _compare(
+        self,
+        other: str,
+        found: list[int | BrokenRowError],
+        rows: list[Row],
+        plain: list[dict[str, Any]],
+        keys: Keys,
+    ) -> None:
+        """Another column that could hold the answers must name the same options, however it is written.
+
+        A number of an option beside its letter is meant as the same, so that a row where they differ is broken. Of
+        other columns, such as `answer` and `label`, one may be something else: nobody knows which.
+        """
+        at = [i for i, place in enumerate(found) if not isinstance(place, BrokenRowError)]
+        second = [replace(rows[i], answer=plain[i].get(other)) for i in at]
+        # Beside letters or texts, numbers that count from 1 cannot be taken for others.
+        bases = (keys.answers_from or 0,) if any(is_number(rows[i].answer) for i in at) else (0, 1)
+        differ: list[int] = []
+        for base in bases:
+            again = _answers_or_none(second, other, base)
+            if again is None:  # something else, such as an explanation
+                continue
+            differ = [i for i, place in zip(at, again, strict=True) if place != found[i]]
+            if not differ:
+                return
+        for i in differ:
+            told = (
+                f"{rows[i].where}: {self._answer!r} is {shortened(rows[i].answer)} and {other!r} is "
+                f"{shortened(plain[i].get(other))}, which are two options"
+            )
+            if self._answer is None or plain_name(self._answer) not in INDEX.usual:
+                raise InputError(f"{told}, and both columns could hold the answers; choose with `answer_key`.")
+            hint = "correct one of them, say which counts with `answer_key`, or "
+            found[i] = BrokenRowError(told, "answer", hint)
+
+    def check_lists(self, rows: Sequence[Mapping[str, Any]], read: Mapping[int, Row]) -> None:
+        """Another column that could hold the options must have the same ones in the same order."""
+        for other in self._other_lists:
+            lists = {i: _listed_or_none(rows[i].get(other), other) for i in read}
+            if None in lists.values():  # something else, such as all answers that count as right
+                continue
+            at = next((i for i, row in read.items() if lists[i] != bare_options(row.options)), None)
+            if at is not None:
+                raise InputError(
+                    f"{read[at].where}: {self._list!r} and {other!r} could both be the options, and differ; choose "
+                    f"with `{OPTIONS.option}`."
+                )
+
+
+def usual(names: Sequence[str], role: Role, taken: Collection[str]) -> list[str]:
+    """All columns that go by a usual name, the commonest first.
+
+    Examples
+    --------
+    >>> usual(["label", "Answer", "id"], ANSWER, ())
+    ['Answer', 'label']
+    """
+    found = {name: place for place, plain in enumerate(role.usual) for name in names if plain_name(name) == plain}
+    return [name for name in found if name not in taken]
+
+
+def _answers_or_none(rows: list[Row], column: str, base: int) -> list[int | BrokenRowError] | None:
+    """Places that a column names; None where it does not name one in every row."""
+    try:
+        found = read_answers(rows, column=column, answers_from=base)
+    except InputError:
+        return None
+    return None if any(isinstance(place, BrokenRowError) for place in found) else found
+
+
+def _listed_or_none(value: Any, column: str) -> tuple[str, ...] | None:
+    """Options that a cell lists, without their letters; None where it lists none, or nothing but letters."""
+    try:
+        texts = listed_options(value, "", column).texts
+    except BrokenRowError:
+        return None
+    letters = texts == list(LETTERS[: len(texts)])
+    return None if letters or options_flaw(texts) else bare_options(texts)
 
 
 def _in_a_row(columns: Mapping[str, str]) -> list[str]:

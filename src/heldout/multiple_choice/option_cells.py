@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from heldout.checks import plain_name
 from heldout.errors import shortened
 from heldout.multiple_choice.answers import BrokenRowError
-from heldout.predictions.values import as_text, is_gap
+from heldout.predictions.values import as_text, is_gap, repeated
 from heldout.scorers.choices import LETTERS
 
 NO_COMMAS = re.compile(r"""\[\s*(?:'[^']*'|"[^"]*")\s+['"]""")  # a list as numpy prints it: ['oak' 'ash']
@@ -56,8 +56,14 @@ def listed_options(value: Any, where: str, column: str) -> ListedOptions:
             f"{where}: {column!r} holds options that are lists themselves, where each must be a text", "options"
         )
     plain = [cell_text(text) for text in texts]
-    if names is None or not _are_marks(names):
-        return ListedOptions(plain, None if names is None else tuple(cell_text(name) for name in names))
+    if names is None:
+        return ListedOptions(plain)
+    if not _are_marks(names):
+        labels = [cell_text(name) for name in names]
+        twice = [label for label in repeated(labels) if label]
+        if twice:
+            raise BrokenRowError(f"{where}: {column!r} has two options with the label {twice[0]!r}", "options")
+        return ListedOptions(plain, tuple(labels))
     if sum(names) != 1:
         raise BrokenRowError(
             f"{where}: {column!r} marks {sum(names):g} options as right, where one is needed", "answer"

@@ -16,7 +16,7 @@ import numpy as np
 from heldout import frames
 from heldout.checks import EXAMPLE, check_key, pick, plain_name
 from heldout.errors import InputError
-from heldout.multiple_choice.answers import SKIP, BrokenRowError, Row, and_more, without_letters
+from heldout.multiple_choice.answers import BrokenRowError, Row, refusal, without_letters
 from heldout.multiple_choice.columns import Columns, Keys
 from heldout.multiple_choice.items import Item, Items
 from heldout.multiple_choice.option_cells import cell_text
@@ -117,7 +117,8 @@ def _from_files(paths: Sequence[Path], keys: Keys) -> Items:
             splits = [p.name for p in sorted(path.iterdir()) if p.is_dir()]
             if not splits:
                 raise InputError(f"{path} should hold splits of a data set ({SPLITS}), but has none; save it again.")
-            raise InputError(f"{path} holds splits of a data set ({listing(splits)}); give one, {path / splits[0]}.")
+            one = path / ("test" if "test" in splits else splits[0])
+            raise InputError(f"{path} holds splits of a data set ({listing(splits)}); give one, such as {one}.")
         inside = sorted(path.iterdir()) if path.is_dir() else [path]
         found = [p for p in inside if p == path or (suffix_of(p) in FILES and p.name not in ABOUT)]
         if not found:
@@ -207,19 +208,22 @@ def _from_rows(rows: Sequence[Any], keys: Keys, source: str) -> Items:
             read[i] = columns.read(row, f"{source}: row {i + 1}")
         except BrokenRowError as error:
             errors[i] = error
-    first = next(iter(errors.values()), None)
-    if first is not None and not keys.skip_broken:
-        raise InputError(f"{first}{and_more(len(errors), len(rows))}; {SKIP}.") from first
-    if first is not None and not read:
-        raise InputError(f"{first}, and all {len(rows):,} rows are broken; correct them.") from first
+    if not read and keys.skip_broken:
+        raise InputError(f"{errors[0]}, and all {len(rows):,} rows are broken; correct them.")
     read = dict(zip(read, without_letters(list(read.values())), strict=True))
+    columns.check_lists(plain, read)
     places = columns.answers(list(read.values()), [plain[i] for i in read], keys)
-    answers = {i: place for i, place in zip(read, places, strict=True) if place is not None}
+    answers: dict[int, int] = {}
+    for i, place in zip(read, places, strict=True):
+        if isinstance(place, BrokenRowError):
+            errors[i] = place
+        else:
+            answers[i] = place
+    if errors and not keys.skip_broken:
+        raise refusal([errors[i] for i in sorted(errors)], len(rows))
     strata = _strata(plain, names, keys.strata, source)
     items = [Item(ids[i], read[i].question, read[i].options, answer, strata[i]) for i, answer in answers.items()]
-    broken = {
-        ids[i]: errors[i].reason if i in errors else "broken_answer" for i in range(len(rows)) if i not in answers
-    }
+    broken = {ids[i]: errors[i].reason for i in sorted(errors)}
     return Items(tuple(items), source, broken)
 
 

@@ -14,6 +14,18 @@ OrbitName = Literal["translations", "flip", "dihedral", "translations+flip", "tr
 ORBITS: tuple[OrbitName, ...] = get_args(OrbitName)
 
 
+def spelled_orbit(name: str) -> str:
+    """The name of an orbit as it is listed, whatever the order of its parts; any other stays as it is.
+
+    Examples
+    --------
+    >>> spelled_orbit("flip+translations"), spelled_orbit("turns")
+    ('translations+flip', 'turns')
+    """
+    parts = sorted(name.split("+"))
+    return next((known for known in ORBITS if sorted(known.split("+")) == parts), name)
+
+
 def named_orbit(name: str, radius: int | None = None) -> PictureOrbit:
     """The orbit of this name; `radius` is needed where translations are a part of it, and refused where not.
 
@@ -22,6 +34,7 @@ def named_orbit(name: str, radius: int | None = None) -> PictureOrbit:
     >>> named_orbit("dihedral"), named_orbit("translations+flip", 2).name
     (Dihedral(), 'translations+flip')
     """
+    name = spelled_orbit(name)
     if name not in ORBITS:
         raise InputError(f"`orbit` is {name!r}; choose one of {', '.join(ORBITS)}.")
     views = name.removeprefix("translations").removeprefix("+")

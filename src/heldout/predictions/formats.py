@@ -269,12 +269,14 @@ def arrow_columns(path: Path) -> dict[str, Any]:
 
 
 def _table_columns(table: Any, path: Path) -> dict[str, Any]:
+    if not table.column_names:
+        raise InputError(f"{path.name} has no columns; save the table again, with at least one column and one row.")
     check_header(list(table.column_names), path.name)
     columns = {
         name: column.to_pylist() if column.null_count else column.to_numpy()
         for name, column in zip(table.column_names, table.columns, strict=True)
     }
-    if table.num_rows == 0 or not columns:
+    if table.num_rows == 0:
         raise InputError(f"{path.name} is empty: at least one row is needed.")
     return columns
 

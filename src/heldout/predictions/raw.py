@@ -20,8 +20,10 @@ def damaged(path: Path, error: Exception, kind: str) -> InputError:
     """What to say about a file that breaks off or is not of the kind it is read as."""
     if isinstance(error, UnicodeDecodeError):
         return not_text(file_name(path), error)
-    kind = f"{'an' if kind[0] in 'AEIOU' else 'a'} {kind}"
-    return InputError(f"{file_name(path)} is damaged or cut short, or not {kind} file ({type(error).__name__}).")
+    if isinstance(error, OSError) and error.strerror:  # of the system, not of the content
+        return InputError(f"{file_name(path)} cannot be read: {error.strerror[0].lower()}{error.strerror[1:]}.")
+    kind = f"{'an' if kind[0] in 'AEIOUaeiou' else 'a'} {kind}"
+    return InputError(f"{file_name(path)} is damaged or cut short, or not {kind} file.")
 
 
 GZIP = ".gz"

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 from heldout.multiple_choice.items import Item
 from heldout.multiple_choice.left_out.customs import are_statements, is_customary, is_scale, may_be_on_a_scale
-from heldout.multiple_choice.left_out.quantities import are_dates, are_quantities, may_be_counted
+from heldout.multiple_choice.left_out.quantities import are_dates, are_quantities, is_number_word, may_be_counted
 from heldout.multiple_choice.left_out.references import bear_letters, names_places, refers
 from heldout.multiple_choice.left_out.wording import some_nearly_same, without_shared, words_of
 from heldout.scorers.choices import LETTERS
@@ -69,11 +69,14 @@ def reason_of(item: Item) -> str | None:
     """Why one item is left out, by what it says itself; None where it stays."""
     options = sorted(item.options)  # so that nothing can depend on the printed order
     letters = LETTERS[: len(options)]
-    if any(refers(option, letters) for option in options) or bear_letters(options, letters):
+    words = [words_of(option) for option in options]
+    referring = [option for option in options if refers(option, letters)]
+    # "Two" beside "three" is a number; beside "oak" it says how many of the options are meant.
+    counted = referring and all(map(is_number_word, referring)) and are_quantities(options, words)
+    if (referring and not counted) or bear_letters(options, letters):
         return "references"
     if names_places(item.question, letters):
         return "positions"
-    words = [words_of(option) for option in options]
     if len({tuple(own) or option for own, option in zip(words, options, strict=True)}) < len(options):
         return "repeats"
     if are_statements(words):

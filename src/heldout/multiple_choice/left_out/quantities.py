@@ -93,6 +93,17 @@ def are_quantities(options: Sequence[str], rests: Sequence[Sequence[str]]) -> bo
     )
 
 
+def is_number_word(option: str) -> bool:
+    """Whether an option is one word for a number, and nothing else.
+
+    Examples
+    --------
+    >>> is_number_word("Two."), is_number_word("two of these"), is_number_word("2")
+    (True, False, False)
+    """
+    return option.strip(" .").casefold() in WORDS
+
+
 def _is_quantity(words: Sequence[str]) -> bool:
     counted = [_is_number(word) for word in words]
     return any(counted) and all(

@@ -28,7 +28,7 @@ OF_RUNS = {
 BROKEN = {
     "broken": "the row is not a complete item: a question, two options or an answer that names one of them is missing",
     "broken_question": "the row has no question",
-    "broken_options": "the row has fewer than two options, an empty one, the same one twice, or more than letters",
+    "broken_options": "the row has fewer than two options, an empty one, a text or label twice, or more than letters",
     "broken_answer": "the row has no answer, or one that names none of its options",
 }
 REASONS = {**OF_ITEMS, **OF_RUNS, **BROKEN}

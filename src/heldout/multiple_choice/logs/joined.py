@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from heldout.errors import InputError
+from heldout.errors import InputError, shortened
 from heldout.multiple_choice.items import Item, Items, options_flaw
 from heldout.multiple_choice.left_out.exchangeable import reason_of
 from heldout.multiple_choice.logs.designs import CHANCE, Order, find_flaw, is_uneven
@@ -90,7 +91,7 @@ def join(
         if reason is not None:
             joined.left_out[reason].extend(item.id for item in each)
     if not one_by_one:
-        _check_missing(joined, missing, source)
+        _check_missing(joined, missing, source, None if items is None or printed is not None else items.source)
         _check_orders(joined, found, logs, runs_of, source)
     for name, reason in ({} if items is None else items.broken).items():
         joined.left_out[reason].append(name)
@@ -168,9 +169,24 @@ def _check_settings(logs: Sequence[Log], together: Iterable[frozenset[int]]) -> 
             if name is not None:
                 raise InputError(
                     f"{first.path.name} and {other.path.name} asked the model in two ways ({name}: "
-                    f"{first.settings.get(name)!r} and {other.settings.get(name)!r}), which changes answers whatever "
-                    "the order; use runs with the same settings, or choose a `task`."
+                    f"{_side_by_side(first.settings.get(name), other.settings.get(name))}), which changes answers "
+                    "whatever the order; use runs with the same settings, or choose a `task`."
                 )
+
+
+def _side_by_side(first: Any, second: Any) -> str:
+    """Two settings as a message quotes them, long texts from shortly before they differ.
+
+    Examples
+    --------
+    >>> _side_by_side(None, 0.5), _side_by_side("Think. " * 9 + "Now choose.", "Think. " * 9 + "Then choose.")
+    ('none and 0.5', "'...Think. Think. Now choose.' and '...Think. Think. Then choose.'")
+    """
+    if isinstance(first, str) and isinstance(second, str):
+        before = next((i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), 0) - 14
+        if before > 3:
+            first, second = f"...{first[before:]}", f"...{second[before:]}"
+    return " and ".join("none" if value is None else shortened(value, 40) for value in (first, second))
 
 
 def _reason(
@@ -230,8 +246,11 @@ def _add(joined: Joined, item: Item, answers: dict[int, list[Answered]], *, one_
     return None
 
 
-def _check_missing(joined: Joined, missing: str | None, source: str) -> None:
-    """Items that some run lacks: refused, unless they were to be dropped; of the rest there must be some."""
+def _check_missing(joined: Joined, missing: str | None, source: str, items: str | None) -> None:
+    """Items that some run lacks: refused, unless they were to be dropped; of the rest there must be some.
+
+    `items` is the file whose answers those of the runs are compared with, where it is no run itself.
+    """
     gaps = Counter({reason: len(joined.left_out[reason]) for reason in TOLD if joined.left_out.get(reason)})
     remain = len(joined.items)
     counts = " and ".join(f"{n:,} {TOLD[reason]}" for reason, n in gaps.items())
@@ -240,17 +259,30 @@ def _check_missing(joined: Joined, missing: str | None, source: str) -> None:
             f"{source}: all runs show the options in one and the same order; run the model with the options shuffled, "
             "too (inspect_ai: `shuffle_choices` of the dataset)."
         )
+    if not remain and set(joined.left_out) == {OTHER_ANSWER} and items is not None:
+        n = len(joined.left_out[OTHER_ANSWER])
+        raise InputError(
+            f"{source}: in {n:,} of {n:,} items the right answer in the runs is another option than in {items}; is "
+            "`answers_from` right?"
+        )
     if not remain:
-        why = ", ".join(f"{len(ids):,} {reason.replace('_', ' ')}" for reason, ids in joined.left_out.items())
+        why = _why(joined.left_out)
         raise InputError(
             f"{source}: no item was run both as printed and in another order ({why or 'no question is shared'}); use "
             "runs of one benchmark, with the benchmark itself or the run that shows it as printed."
         )
     if gaps and missing != DROP:
+        others = {reason: ids for reason, ids in joined.left_out.items() if ids and reason not in gaps}
+        n_others = sum(map(len, others.values()))
+        besides = f", and {n_others:,} more {'is' if n_others == 1 else 'are'} left out ({_why(others)})"
         raise InputError(
-            f"{source}: of {remain + sum(gaps.values()):,} items, {counts}, which leaves {remain:,}; run the rest, or "
-            f'go on without (`missing="{DROP}"`).'
+            f"{source}: of {remain + sum(gaps.values()) + n_others:,} items, {counts}{besides * bool(others)}, which "
+            f'leaves {remain:,}; run the rest, or go on without (`missing="{DROP}"`).'
         )
+
+
+def _why(left_out: Mapping[str, Sequence[str]]) -> str:
+    return ", ".join(f"{len(ids):,} {reason.replace('_', ' ')}" for reason, ids in left_out.items())
 
 
 def _check_orders(

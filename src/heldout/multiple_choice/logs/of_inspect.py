@@ -73,14 +73,19 @@ def _made(told: Mapping[str, Any], versions: set[str]) -> dict[str, str]:
 
 
 def _settings(header: dict[str, Any]) -> dict[str, Any]:
-    """Solvers with their arguments, and how the model samples."""
+    """Solvers, each of their arguments, and how the model samples."""
     plan = header.get("plan") or {}
-    steps = [
-        (step.get("solver"), {k: v for k, v in (step.get("params") or {}).items() if k != "shuffle"})
-        for step in plan.get("steps") or ()
-    ]
+    steps = plan.get("steps") or ()
+    named = [str(step.get("solver")) for step in steps]
+    given = {
+        f"{name} of {solver}" + f" ({i + 1})" * (named.count(solver) > 1): value
+        for i, (solver, step) in enumerate(zip(named, steps, strict=True))
+        for name, value in (step.get("params") or {}).items()
+        if name != "shuffle" and value is not None
+    }
     config = {**(header["eval"].get("model_generate_config") or {}), **(plan.get("config") or {})}
-    return {"solver": steps, **{name: config[name] for name in SAMPLING if config.get(name) is not None}}
+    sampling = {name: config[name] for name in SAMPLING if config.get(name) is not None}
+    return {"solvers": ", ".join(named), **given, **sampling}
 
 
 def _answered(sample: Any, metric: str | None, path: Path, *, by_solver: bool) -> Answered | None:

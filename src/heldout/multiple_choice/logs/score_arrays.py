@@ -179,8 +179,16 @@ def read_score_file(path: Path, task: str | Sequence[str] | None) -> tuple[str, 
         )
     wanted = [task] if isinstance(task, str) else list(task or found)
     chosen = [name for name in found if any(name == want or fnmatchcase(name, want) for want in wanted)]
-    if len(chosen) != 1:
-        raise InputError(f"{path.name} holds the tasks {listing(list(found), len(found))}; choose one with `task`.")
+    if not chosen:
+        raise InputError(
+            f"{path.name} has no task {listing(wanted)} (`task`); it has {listing(list(found), len(found))}."
+        )
+    if len(chosen) > 1:
+        asked = "" if task is None else f" that {listing(wanted)} names"
+        raise InputError(
+            f"{path.name} holds several tasks{asked}, {listing(chosen, len(chosen))}, and one is tested at a time; "
+            "choose it with `task`."
+        )
     stem = found[chosen[0]].removesuffix("original_loglik")
     keys = [stem + key for key in ("original_loglik", "original_target", "permuted_loglik", "permuted_target")]
     lacking = [key for key in keys if key not in arrays]
