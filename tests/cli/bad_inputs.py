@@ -824,7 +824,7 @@ OPTIONS = [
     Bad("options", f"trees.jsonl {ENDPOINT} --extra low", "--extra is not a JSON object; give one such as"),
     Bad("options", f"trees.jsonl http://me:pw@host {ENDPOINT}", "an address is given where none belongs"),
     Bad("options", f"http://me:pw@host {ENDPOINT}", "ITEMS is an address, but must be a file"),
-    Bad("options", f"trees.jsonl {ENDPOINT} --template absent.txt", "--template absent.txt cannot be read"),
+    Bad("options", f"trees.jsonl {ENDPOINT} --template absent.txt", "--template absent.txt does not exist."),
     Bad("options", f"trees.jsonl {ENDPOINT} --template pool.csv", "--template holds {question} 0 times"),
     Bad("options", f"trees.jsonl {ENDPOINT} --level 0", "--level is 0"),
     Bad("options", f"trees.jsonl {ENDPOINT} --resume", "--out"),

@@ -323,7 +323,11 @@ def _text(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"--template {path} cannot be read ({type(error).__name__}).") from error
+        raise InputError(
+            f"--template {path} does not exist."
+            if isinstance(error, FileNotFoundError)
+            else f"--template {path} cannot be read as text; give a file with {{question}} and {{options}} in it."
+        ) from error
 
 
 def _reasons(fail_under: float | None, result: OptionsResult) -> list[str]:
