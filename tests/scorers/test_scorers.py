@@ -343,3 +343,14 @@ def test_import_heldout_is_light():
     code = f"import sys, heldout; print([m for m in '{heavy}'.split(', ') if m in sys.modules])"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert out.strip() == "[]"
+
+
+def test_a_caller_in_a_lower_precision_changes_no_score(rng):
+    torch = pytest.importorskip("torch")
+    module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(48, 5))
+    batch = rng.normal(size=(8, 3, 4, 4)).astype(np.float32)
+    scorer = TorchScorer(module)
+    plain = scorer.logits(batch)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        np.testing.assert_array_equal(scorer.logits(batch), plain)
+        assert module(torch.from_numpy(batch)).dtype == torch.bfloat16

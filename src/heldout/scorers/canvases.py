@@ -126,7 +126,7 @@ class HostCanvases:
         self._buffer[len(slots) :] = self._buffer[0]
         batch = self._buffer if self._memory == self._scorer.layout else self._buffer.transpose(0, 3, 1, 2)
         logits = score_batch(self._scorer, batch)
-        return excess_scores(logits[: len(slots)], self._labels[slots], self._names[slots].tolist())
+        return excess_scores(logits[: len(slots)], self._labels[slots], self._names[slots])
 
     def check(self) -> None:
         """Nothing: every batch was checked when it came."""

@@ -227,8 +227,10 @@ class TorchScorer:
         (n, n_classes)
             One row per picture.
         """
+        import torch
+
         positive = batch if min(batch.strides) > 0 else np.ascontiguousarray(batch)
-        return np.asarray(self.run(self._torch.from_numpy(positive).to(self.device)).cpu().numpy())
+        return np.asarray(self.run(torch.from_numpy(positive).to(self.device)).cpu().numpy())
 
     def run(self, batch: Any) -> Any:
         """Run one batch that is on the device already.
@@ -243,17 +245,23 @@ class TorchScorer:
         (n, n_classes) tensor
             float32, on the device.
         """
-        torch = self._torch
+        import torch
+
         x = batch.contiguous(memory_format=torch.channels_last if self.channels_last else torch.contiguous_format)
         return self._ready(x)(x).float()
 
     def _called(self, module: Any, x: Any) -> Any:
         """Without gradients, in its precision."""
-        torch = self._torch
-        exact = without_tf32(torch) if self._is_plain else contextlib.nullcontext()
-        half = torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self._bf16)
-        with torch.inference_mode(), exact, half:
-            out = module(x)
+        import torch
+
+        if self._bf16 or self._is_plain or _is_cast(self.device.type):
+            exact = without_tf32(torch) if self._is_plain else contextlib.nullcontext()
+            half = torch.autocast(self.device.type, dtype=torch.bfloat16, enabled=self._bf16)
+            with torch.inference_mode(), exact, half:
+                out = module(x)
+        else:  # what is entered for every batch is a hundredth of a small model's time
+            with torch.inference_mode():
+                out = module(x)
         if not isinstance(out, torch.Tensor):
             raise InputError(f"the module returns a {type(out).__name__}; a tensor of logits is needed.")
         return out
@@ -418,3 +426,13 @@ def write_in_place(traced: Any, torch: Any) -> None:
         elif is_relu(node) and may_go(node.args[0]):  # what it writes must stay: its gradient is made from that
             node.op, node.target, node.args, node.kwargs = "call_function", torch.relu_, node.args[:1], {}
     traced.recompile()
+
+
+def _is_cast(device_type: str) -> bool:
+    """Whether the caller runs torch in a lower precision, from which the scorer's own is kept."""
+    import torch
+
+    try:
+        return bool(torch.is_autocast_enabled(device_type))
+    except TypeError:  # before torch 2.4, which does not tell for each kind of device
+        return True
