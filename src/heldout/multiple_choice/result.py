@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -151,9 +152,8 @@ class OptionsResult(Result):
         any list at that rate has with so many orders, however strong the evidence of each (0: no list is possible).
     first_expected : float
         How many would be first by chance.
-    fdr, floor : float
-        False discovery rate of the list, and the share of those that are first which chance alone puts there. NaN
-        where none is first.
+    fdr : float
+        False discovery rate of the list.
     exhibits : tuple of Exhibit
         The items with the strongest evidence.
     n_resamples, seed : int
@@ -175,7 +175,7 @@ class OptionsResult(Result):
     """
 
     unlisted = ("ruling", "draws", "draw_edges", "exhibits")
-    derived = ("p_value", "verdict", ("reason", "ruling.reason"), "level", "alternative", "rests_on", "mid_p")
+    derived = ("p_value", "verdict", ("reason", "ruling.reason"), "level", "alternative", "rests_on", "mid_p", "floor")
     told_by = "heldout.multiple_choice.summary:options_summary"
     tabled: ClassVar = {"items": "items", "left_out": "left_out_items"}
 
@@ -211,7 +211,6 @@ class OptionsResult(Result):
     n_listed: int
     shortest_list: int
     fdr: float
-    floor: float
     exhibits: tuple[Exhibit, ...]
     n_resamples: int
     seed: int
@@ -246,6 +245,11 @@ class OptionsResult(Result):
     def rests_on(self) -> str:
         """ "conditional" or "poisson_binomial"; "neither" where nothing is told."""
         return self.ruling.rests_on
+
+    @property
+    def floor(self) -> float:
+        """Share of the items that are first which chance alone puts there; NaN where none is first."""
+        return self.first_expected / self.n_first if self.n_first else math.nan
 
     @property
     def mid_p(self) -> bool:

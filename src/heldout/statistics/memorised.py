@@ -60,9 +60,8 @@ class MemorisedItems(Record):
         Items that have a p; those whose printed order has the highest score alone.
     first_expected : float
         How many would have it by chance.
-    q, floor : float
-        Rate of the list; the share of the items that are first which chance alone puts there. It is NaN where none is
-        first, and may exceed 1.
+    q : float
+        Rate of the list.
     shortest : int
         Fewest items that any list at the rate q has, however strong the evidence of each; 0 where none is possible.
 
@@ -76,7 +75,7 @@ class MemorisedItems(Record):
     """
 
     unlisted = ("p_values", "order")
-    derived = ("listed",)
+    derived = ("listed", "floor")
 
     p_values: Floats
     order: NDArray[np.intp]
@@ -85,13 +84,18 @@ class MemorisedItems(Record):
     n_first: int
     first_expected: float
     q: float
-    floor: float
     shortest: int
 
     @property
     def listed(self) -> NDArray[np.intp]:
         """Places of the listed items, smallest p first."""
         return self.order[: self.n_listed]
+
+    @property
+    def floor(self) -> float:
+        """Share of the items that are first which chance alone puts there; NaN where none is first, and perhaps above
+        1."""
+        return self.first_expected / self.n_first if self.n_first else math.nan
 
 
 def memorised_items(
@@ -164,7 +168,6 @@ def memorised_items(
         n_first=first,
         first_expected=by_chance,
         q=q,
-        floor=by_chance / first if first else math.nan,
         shortest=int(np.argmax(lists)) + 1 if lists.any() else 0,
     )
 
