@@ -51,7 +51,7 @@ class ReadAhead:
         threads = min(getattr(images.source, "threads", 0), os.cpu_count() or 1)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="heldout-pictures") if threads else None
         self._ahead, self._next, self._taken = ahead, 0, 0
-        self._block = BLOCK
+        self._block = 0  # pictures that a thread places at a time; not known yet
         self._blocks: deque[Future[Any]] = deque()
         self._left: Any = None  # of the first block
 
@@ -71,11 +71,12 @@ class ReadAhead:
             self._taken += n
             yield self._placed(self._rows[self._taken - n : self._taken])
             return
+        if not self._block:  # before the first is begun: a device waits for hundreds of small arrivals
+            self._block = max(BLOCK, BLOCK_BYTES // self._pixels(self._rows[:1]).nbytes)
         while n:
             self._begin()
             block = self._blocks.popleft().result() if self._left is None else self._left
             part, self._left = block[:n], block[n:] if len(block) > n else None
-            self._block = max(BLOCK, BLOCK_BYTES // part[0].nbytes)
             n -= len(part)
             self._taken += len(part)
             self._begin()
@@ -90,9 +91,12 @@ class ReadAhead:
             self._next += len(rows)
 
     def _placed(self, rows: NDArray[np.intp]) -> Any:
+        return self._send(self._pixels(rows))
+
+    def _pixels(self, rows: NDArray[np.intp]) -> NDArray[Any]:
         if self._views is not None:
-            return self._send(self._images.place_views(rows, self._views))
-        return self._send(self._images.place_many(rows, self._margin))
+            return self._images.place_views(rows, self._views)
+        return self._images.place_many(rows, self._margin)
 
 
 def _as_they_are(pixels: NDArray[Any]) -> Any:

@@ -462,10 +462,15 @@ def resized(picture: Pixels, shape: tuple[int, int], interpolation: str) -> Pixe
 
 
 def _continued(picture: Pixels, margin: int, mode: str) -> Pixels:
-    """`np.pad` of height and width, which takes twenty times as long for small pictures."""
-    height, width = picture.shape[-3:-1]
+    """`np.pad` of height and width, which takes four times as long for small pictures. Columns are taken only where
+    the picture ends: pixel by pixel, they cost more than all else."""
+    height, width, channels = picture.shape[-3:]
     rows, columns = _places(height, margin, mode), _places(width, margin, mode)
-    return picture.take(rows, axis=-3).take(columns, axis=-2)
+    wide = np.empty((*picture.shape[:-2], width + 2 * margin, channels), dtype=picture.dtype)
+    wide[..., margin : margin + width, :] = picture
+    for side in (slice(margin), slice(margin + width, None)):
+        wide[..., side, :] = picture.take(columns[side], axis=-2)
+    return wide.take(rows, axis=-3)
 
 
 @lru_cache(maxsize=64)
