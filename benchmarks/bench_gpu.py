@@ -2,12 +2,13 @@
 
 python benchmarks/bench_gpu.py [--device cuda] [--small] [--only NAME ...] [--parts]
 python benchmarks/bench_gpu.py --only "trained ResNet-20 bf16" --pictures test.npz --weights cifar10_resnet_weights.npz
+python benchmarks/bench_gpu.py --photographs imagenet_sample_224.zip
 
 Needs torch and the package's own source tree. Weights are random: speed does not depend on them, but what is asked for
-does. Pictures are smooth noise, and nine labels in ten are what the model says; "JPEG" reads the same pictures from
-files, decoding included. "trained" are CIFAR-10's test pictures (`x` and `y` of the file, or `x_test` and `y_test`),
-"all" the training pictures behind them in the same file, and the ResNet-20 of `experiments/cifar10`. --parts says
-where the time goes, waiting for the device after every part.
+does. Pictures are smooth noise, or for ResNet-50 the photographs of a zip file, enlarged; nine labels in ten are what
+the model says. "JPEG" reads the same pictures from files, decoding included. "trained" are CIFAR-10's test pictures
+(`x` and `y` of the file, or `x_test` and `y_test`), "all" the training pictures behind them in the same file, and the
+ResNet-20 of `experiments/cifar10`. --parts says where the time goes, waiting for the device after every part.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import os
 import sys
 import tempfile
 import time
+import zipfile
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -157,6 +159,14 @@ def smooth_pictures(n: int, side: int) -> np.ndarray:
     return pictures
 
 
+def photographs(path: Path, n: int, side: int) -> np.ndarray:
+    """The first ones of a zip file, enlarged; again from the first on where it has fewer."""
+    with zipfile.ZipFile(path) as f:
+        names = [name for name in sorted(f.namelist()) if name.lower().endswith((".jpg", ".jpeg"))][:n]
+        few = np.stack([np.asarray(Image.open(f.open(name)).convert("RGB").resize((side, side))) for name in names])
+    return few[np.arange(n) % len(few)]
+
+
 def test_pictures(path: Path, n: int) -> tuple[np.ndarray, np.ndarray]:
     with np.load(path) as f:
         x, y = ((f[name] if name in f.files else f[f"{name}_test"])[:n] for name in "xy")
@@ -194,7 +204,8 @@ def made(case: Case, device: str, options: argparse.Namespace) -> tuple[nn.Modul
     """The model, pictures and labels."""
     if case.trained:
         return trained_resnet20().to(device), *test_pictures(options.pictures, case.n)
-    pictures = smooth_pictures(case.n, case.side)
+    photographed = options.photographs if case.model == "ResNet-50" else None
+    pictures = photographs(photographed, case.n, case.side) if photographed else smooth_pictures(case.n, case.side)
     images = LabelledImages(from_arrays(pictures, np.zeros(case.n, int)), case.frame, mean=MEAN, std=STD)
     torch.manual_seed(0)
     model = settled(MODELS[case.model](), images.place(0, 0).shape[0], device)
@@ -318,6 +329,7 @@ if __name__ == "__main__":
     parser.add_argument("--only", nargs="+", default=[])
     parser.add_argument("--parts", action="store_true", help="where the time goes")
     parser.add_argument("--pictures", type=Path, help="CIFAR-10's, for the trained models")
+    parser.add_argument("--photographs", type=Path, help="a zip file of JPEG files, for ResNet-50")
     parser.add_argument("--weights", help="of the trained models, instead of ../shared/data's")
     arguments = parser.parse_args()
     if arguments.weights:

@@ -24,7 +24,7 @@ def split(x: np.ndarray, y: np.ndarray, xt: np.ndarray, yt: np.ndarray) -> dict[
 
 def has_cifar(folder: Path) -> bool:
     """Whether all of CIFAR-10 is there, in one file or in the batches of ../werpachowski/cifar10/pictures.py."""
-    return (folder / "cifar10.npz").exists() or (folder / "batch-5.npz").exists()
+    return (folder / "cifar10.npz").exists() or all((folder / f"batch-{b}.npz").exists() for b in range(6))
 
 
 def read_cifar(folder: Path) -> dict[str, np.ndarray]:

@@ -1,11 +1,10 @@
-"""CIFAR-10 in pieces that numpy alone reads, and the split.
+"""CIFAR-10 in packed batches that numpy alone reads, and the split.
 
-    python pictures.py pack CIFAR10.npz OUT [BYTES]    writes OUT/piece-00.bin, ..., none larger than BYTES (14,500,000)
-    python pictures.py unpack PIECES OUT               the batches that lie wholly in the first pieces, as many as are
-                                                       there, to OUT/batch-<i>.npz, checked by MD5
+    python pictures.py pack CIFAR10.npz OUT      writes OUT/batch-0.bin to batch-5.bin, the last being the test set
+    python pictures.py unpack PACKED OUT         those that are there and new, to OUT/batch-<i>.npz, checked by MD5
 
-The pieces are for a machine to which nothing larger than 64 MiB can be sent at once and that may lack Pillow: red and
-blue less green, every plane predicted from its left, upper and upper left neighbours (the median edge detector of
+The packed ones are for a machine to which nothing larger than 64 MiB can be sent at once and that may lack Pillow: red
+and blue less green, every plane predicted from its left, upper and upper left neighbours (the median edge detector of
 JPEG-LS), what is left compressed by LZMA: 99 MB, where the PNG files of the same pictures have 139.
 """
 
@@ -14,6 +13,8 @@ from __future__ import annotations
 import hashlib
 import lzma
 import sys
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -28,10 +29,9 @@ MD5 = (
     "53f37980c15c3d472c316c40844f3f0d",
     "803d5f7f4d78ea53de84dbe85f74fb6d",  # test_batch
 )
-BATCH = 10_000
+BATCH, BATCHES = 10_000, range(6)
 SIDE, LARGE, MARGIN = 32, 44, 6  # v1 5.3.1: 32 to 44; the centre crop of 32 can move by 6 each way
 CODER = {"format": lzma.FORMAT_RAW, "filters": [{"id": lzma.FILTER_LZMA2, "preset": 6, "lc": 4, "lp": 0, "pb": 0}]}
-PIECE = 14_500_000  # bytes, at most
 SPLIT_SEED = 20190306  # the control, the audited training pictures and the crops of the training set; never changed
 
 
@@ -42,7 +42,7 @@ def checked(x: np.ndarray, y: np.ndarray, batch: int) -> None:
         raise SystemExit(f"batch {batch}: MD5 {got}, expected {MD5[batch]}")
 
 
-# --- the pieces ---------------------------------------------------------------------------------------
+# --- packed -------------------------------------------------------------------------------------------
 
 
 def predicted(left: np.ndarray, up: np.ndarray, corner: np.ndarray) -> np.ndarray:
@@ -89,51 +89,49 @@ def read_npz(path: Path) -> tuple[np.ndarray, np.ndarray]:
     return x, y.astype(np.uint8)
 
 
-def pack(source: Path, out: Path, most: int = PIECE) -> None:
+def pack(source: Path, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
     x, y = read_npz(source)
-    whole = b""
-    for batch in range(6):
+
+    def one(batch: int) -> str:
         rows = slice(batch * BATCH, (batch + 1) * BATCH)
         data = y[rows].tobytes() + encode(x[rows])
-        whole += len(data).to_bytes(8, "little") + data
-        print(f"batch {batch}: {len(data):,} bytes", flush=True)
-    count = -(-len(whole) // most)
-    size = -(-len(whole) // count)
-    for i in range(count):
-        (out / f"piece-{i:02d}.bin").write_bytes(whole[i * size : (i + 1) * size])
-    print(f"{count} pieces of {size:,} bytes")
+        (out / f"batch-{batch}.bin").write_bytes(data)
+        return f"batch {batch}: {len(data):,} bytes"
+
+    in_threads(one, BATCHES)
 
 
-def unpack(pieces: Path, out: Path) -> None:
+def unpack(packed: Path, out: Path) -> None:
     out.mkdir(parents=True, exist_ok=True)
-    paths = sorted(pieces.glob("piece-*.bin"))
-    if [p.name for p in paths] != [f"piece-{i:02d}.bin" for i in range(len(paths))]:
-        raise SystemExit(f"{pieces} lacks a piece before {paths[-1].name}.")
-    whole = b"".join(p.read_bytes() for p in paths)
-    at = 0
-    for batch in range(6):
-        size = int.from_bytes(whole[at : at + 8], "little")
-        data = whole[at + 8 : at + 8 + size]
-        if len(data) < max(size, 1):
-            break
-        at += 8 + size
-        if (out / f"batch-{batch}.npz").exists():
-            continue
+
+    def one(batch: int) -> str:
+        data = (packed / f"batch-{batch}.bin").read_bytes()
         y, x = np.frombuffer(data[:BATCH], np.uint8), decode(data[BATCH:])
         checked(x, y, batch)
         np.savez(out / f"part-{batch}.npz", x=x, y=y)
         (out / f"part-{batch}.npz").rename(out / f"batch-{batch}.npz")  # the whole file or none of it
-        print(f"batch {batch}: right to the byte", flush=True)
+        return f"batch {batch}: right to the byte"
+
+    there = [b for b in BATCHES if (packed / f"batch-{b}.bin").exists()]
+    in_threads(one, [b for b in there if not (out / f"batch-{b}.npz").exists()])
+
+
+def in_threads(one: Callable[[int], str], batches: Iterable[int]) -> None:
+    """Batch by batch, as many at once as there are processors; compression and numpy let others work."""
+    with ThreadPoolExecutor() as pool:
+        for told in pool.map(one, batches):
+            print(told, flush=True)
 
 
 def read(folder: Path) -> tuple[np.ndarray, np.ndarray]:
     """All pictures and labels, from the six batches that `unpack` has checked or from cifar10.npz, checked here."""
-    if (folder / "batch-5.npz").exists():
-        found = [np.load(folder / f"batch-{b}.npz") for b in range(6)]
+    batches = [folder / f"batch-{b}.npz" for b in BATCHES]
+    if all(path.exists() for path in batches):
+        found = [np.load(path) for path in batches]
         return np.concatenate([f["x"] for f in found]), np.concatenate([f["y"] for f in found])
     x, y = read_npz(folder / "cifar10.npz")
-    for batch in range(6):
+    for batch in BATCHES:
         rows = slice(batch * BATCH, (batch + 1) * BATCH)
         checked(x[rows], y[rows], batch)
     return x, y
@@ -171,6 +169,6 @@ def leaked(count: int, seed: int, n_test: int = 10_000) -> np.ndarray:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (4, 5) or sys.argv[1] not in ("pack", "unpack"):
+    if len(sys.argv) != 4 or sys.argv[1] not in ("pack", "unpack"):
         raise SystemExit(__doc__)
-    {"pack": pack, "unpack": unpack}[sys.argv[1]](Path(sys.argv[2]), Path(sys.argv[3]), *map(int, sys.argv[4:]))
+    {"pack": pack, "unpack": unpack}[sys.argv[1]](Path(sys.argv[2]), Path(sys.argv[3]))
