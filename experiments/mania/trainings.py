@@ -47,7 +47,7 @@ def drawn(seed: int) -> dict[str, Any]:
         "remove_first_relu": coin(),
         "last_normalisation": coin(),
         "preactivated_shortcut": coin(),
-        "batch": one_of(64, 128, 256, 512),  # the paper: 32 to 256
+        "batch": one_of(128, 256, 512, 1024),  # the paper: 32 to 256
         "rate": between(1e-4, 0.5),
         "decay": 10 ** between(-5, -1),
         "decay_normalisation": coin(),
