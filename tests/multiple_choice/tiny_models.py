@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from heldout.multiple_choice.items import Item, Items
-from heldout.scorers.causal import without_bars
 from heldout.scorers.choices import LETTERS, Shown
+from heldout.scorers.pretrained import without_bars
 from heldout.scorers.prompts import prompt
 
 K = 4  # options

@@ -280,7 +280,7 @@ def _check(args: argparse.Namespace) -> None:
     if args.hf is None:
         refuse_alone(args, HF, "--hf")
     else:
-        from heldout.scorers.causal import check_saved
+        from heldout.scorers.pretrained import check_saved
 
         check_saved(Path(args.hf))
     if args.runs is None:

@@ -20,7 +20,7 @@ from heldout.errors import InputError
 from heldout.groups import design_effect
 from heldout.images import LabelledImages
 from heldout.images.labelled import check_labelled
-from heldout.independence.checks import check_level, check_options, one_per_model
+from heldout.independence.checks import check_level, check_neutral, check_options, one_per_model
 from heldout.independence.curves import draw
 from heldout.independence.dependence import Dependence
 from heldout.independence.evidence import Examples, weigh
@@ -29,7 +29,7 @@ from heldout.independence.leak import LeakEvidence
 from heldout.independence.plan import WRONG
 from heldout.independence.precision import InFloat32, check_one_precision
 from heldout.independence.preflight import Preflight, check_looks
-from heldout.independence.references import check_given, compare, untouched_part, weigh_references
+from heldout.independence.references import Compared, check_given, compare, untouched_part, weigh_references
 from heldout.independence.result import AuditResult, Exhibit
 from heldout.independence.rounds import ShardResult
 from heldout.independence.sizes import BatchSizes
@@ -37,7 +37,7 @@ from heldout.independence.untouched import ORIGINAL, chosen_pictures
 from heldout.independence.work import Notify, Pictures, Work, find_dependence, look_at_all, score_all, sets_of
 from heldout.orbit import Rule
 from heldout.orbit.named import PictureOrbit, as_orbit
-from heldout.scorers import as_scorer
+from heldout.scorers import Scorer, as_scorer
 from heldout.scorers.base import precision_of
 from heldout.scorers.ways import settle_ways, way_of, ways_file
 from heldout.statistics.checks import Alternative
@@ -135,12 +135,7 @@ def audit_many(
     check_cluster(cluster, check_n_jobs(n_jobs))
     check_labelled(images, "images")
     check_labelled(images if control is None else control, "control")
-    if images.frame.needs_control and control is None and orbit.radius > 0:
-        raise InputError(
-            "padded pictures cannot be audited without a control: a shift brings in pixels that were never "
-            "photographed, so shifts are surely not neutral, and the test would find just that. Give a "
-            "`control`, or move pictures within themselves (`crop`, `wrap`)."
-        )
+    check_neutral(images, control, orbit)
     models = [as_scorer(s) for s in scorers]
     if not models:
         raise InputError("there is no model to audit.")
@@ -169,14 +164,7 @@ def audit_many(
         # Look at every model and set before the first long run: nothing should fail after hours.
         expected = one_per_model(expect_accuracy, len(models))
         looks = look_at_all(work, expected, rng_look)
-        for number in range(len(models)):
-            check_looks(
-                {name: looks[name, number] for name in sets},
-                expect_accuracy=expected[number],
-                allow_chance=allow_chance,
-                allow_frame_drop=allow_frame_drop,
-                shifted=orbit.radius > 0,
-            )
+        _check_all_looks(work, looks, expected, allow_chance=allow_chance, allow_frame_drop=allow_frame_drop)
         compared = None
         if others:
             compared = compare(
@@ -195,9 +183,7 @@ def audit_many(
 
     say("weighing the evidence ...")
     untouched, untouched_pictures = _untouched_losses(found, looks)
-    if control is not None and not images.frame.centre_is_untouched:
-        for model, pictures_are in zip(models, untouched_pictures, strict=True):
-            say(f"{model.name}: the error rate is compared on untouched pictures: each one's {pictures_are}.")
+    _tell_untouched(work, untouched_pictures)
     examples = {name: _examples(found[name], sets[name], untouched[name], depends[name]) for name in sets}
     leak = None
     if compared is not None:
@@ -236,16 +222,49 @@ def audit_many(
         untouched_pictures=untouched_pictures,
         drawn=draw(examples["test"], orbit=orbit, rule=rule, alternative=alternative, tolerance=tolerance, seed=seed),
         sources=tuple(str(source) for source in sources),
-        reference_digests=tuple(m.digest() for m in others),
-        reference_ways=tuple(way_of(m) for m in others),
-        reference_evaluations=0 if compared is None else compared.evaluations,
-        reference_batch_sizes=tuple(
-            work.size_of(reference, f"reference-{i}", untouched_part(f"reference-{i}"))
-            for i, reference in enumerate(others)
-        ),
+        **_origin_of_references(work, others, compared),
         **_pictures_to_see(work, examples["test"], leak),
         **_origin(work, found, looks),
     )
+
+
+def _check_all_looks(
+    work: Work,
+    looks: dict[tuple[str, int], Preflight],
+    expected: Sequence[float | str | None],
+    *,
+    allow_chance: bool,
+    allow_frame_drop: bool,
+) -> None:
+    """Every model must be what its owner thinks, on all sets together."""
+    for number, accuracy in enumerate(expected):
+        check_looks(
+            {name: looks[name, number] for name in work.sets},
+            expect_accuracy=accuracy,
+            allow_chance=allow_chance,
+            allow_frame_drop=allow_frame_drop,
+            shifted=work.orbit.radius > 0,
+        )
+
+
+def _tell_untouched(work: Work, untouched_pictures: Sequence[str]) -> None:
+    """Which pictures are each model's untouched ones, where that is a question and a control answers with them."""
+    if "control" in work.sets and not work.sets["test"].images.frame.centre_is_untouched:
+        for model, pictures_are in zip(work.models, untouched_pictures, strict=True):
+            work.say(f"{model.name}: the error rate is compared on untouched pictures: each one's {pictures_are}.")
+
+
+def _origin_of_references(work: Work, references: Sequence[Scorer], compared: Compared | None) -> dict[str, Any]:
+    """What the references are, and what they took."""
+    keys = [f"reference-{i}" for i in range(len(references))]
+    return {
+        "reference_digests": tuple(reference.digest() for reference in references),
+        "reference_ways": tuple(way_of(reference) for reference in references),
+        "reference_evaluations": 0 if compared is None else compared.evaluations,
+        "reference_batch_sizes": tuple(
+            work.size_of(reference, key, untouched_part(key)) for key, reference in zip(keys, references, strict=True)
+        ),
+    }
 
 
 def _origin(work: Work, found: dict[str, list[ShardResult]], looks: dict[tuple[str, int], Preflight]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from heldout.checks import check_count, check_seed, check_share
 from heldout.errors import InputError
+from heldout.images import LabelledImages
 from heldout.orbit import Rule
 from heldout.orbit.rules import check_rule
 from heldout.orbit.table import Orbit
@@ -40,6 +41,16 @@ def check_options(
     for name, value in (("limit", limit), ("batch_size", batch_size)):
         if value is not None:
             check_count(value, name)
+
+
+def check_neutral(images: LabelledImages, control: LabelledImages | None, orbit: Orbit) -> None:
+    """Refuse shifts that surely cost something where no control takes that up."""
+    if images.frame.needs_control and control is None and orbit.radius > 0:
+        raise InputError(
+            "padded pictures cannot be audited without a control: a shift brings in pixels that were never "
+            "photographed, so shifts are surely not neutral, and the test would find just that. Give a "
+            "`control`, or move pictures within themselves (`crop`, `wrap`)."
+        )
 
 
 def check_enough(n_units: int, n: int, orbit: Orbit, rule: Rule, alternative: Alternative, level: float) -> None:

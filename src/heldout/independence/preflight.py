@@ -9,7 +9,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,49 +123,35 @@ def preflight(
     called before each batch, and may raise where the work is no longer wanted.
     """
     check_input(scorer, images.place(int(indices[0]), 0).shape)
-    counted, busy = 0, 0.0  # evaluations, and seconds inside the model
-
     showing = showing_for(scorer, images, batch_size=batch_size)
-
     batch = _put(showing, images, looked_at[:batch_size])
     logits = showing.logits(batch)  # untimed: the first call pays for warming up
     first = _judged(images, looked_at[:batch_size], logits)
-    n_classes = logits.shape[1]
-    _check_classes(images, indices, n_classes)
+    _check_classes(images, indices, logits.shape[1])
     answers = hash_of(logits)
     _check_repeatable(showing, batch, logits, len(looked_at[:batch_size]))
+    timed = _Timed(showing, batch_size)
 
     def score(start: int, stop: int) -> dict[str, NDArray[Any]]:
-        nonlocal busy, counted
         if tell is not None:
             tell()
         if start == 0:
             return first
-        here = _put(showing, images, looked_at[start:stop])
-        started = time.perf_counter()
-        found = showing.logits(here)
-        busy, counted = busy + time.perf_counter() - started, counted + batch_size
-        return _judged(images, looked_at[start:stop], found)
+        rows = looked_at[start:stop]
+        return _judged(images, rows, timed.logits(_put(showing, images, rows)))
 
     kept = checkpoints or CheckpointFolder()
     looks = kept.file(f"look-{hash_of(looked_at)}", answers=answers).rows(len(looked_at), batch_size, score)
-    if not counted:  # a single batch: time it once more
-        started = time.perf_counter()
-        showing.logits(batch)
-        busy, counted = time.perf_counter() - started, batch_size
+    if not timed.evaluations:  # a single batch: time it once more
+        timed.logits(batch)
     in_float32 = None
     plain = getattr(scorer, "plain", lambda: None)() if count_float32 else None
     if plain is not None:
         again = _asked_again(
             plain, images, looked_at, batch_size=batch_size, answers=answers, checkpoints=kept, tell=tell
         )
-        in_float32 = InFloat32(
-            pictures=len(looked_at),
-            other_class=int((again["predicted"] != looks["predicted"]).sum()),
-            right_or_wrong=int((again["right"] != looks["right"]).sum()),
-        )
-    in_frame = looks["right"], looks["clearly"]
-    untouched, originals, note, extra = in_frame, None, None, 0
+        in_float32 = _differences(looks, again)
+    untouched = _Untouched(looks["right"], looks["clearly"])
     if not images.frame.centre_is_untouched:
         rows = np.union1d(looked_at, indices)
         found = original_answers(
@@ -179,30 +165,84 @@ def preflight(
             tell=tell,
         )
         if isinstance(found, str):
-            note = f"taken for untouched, since {found}"
+            untouched = untouched._replace(note=f"taken for untouched, since {found}")
         else:
-            here = found.of(np.searchsorted(rows, looked_at))
-            untouched = here.excess <= 0, (here.excess <= 0) & ~here.tied
-            originals = found.of(np.searchsorted(rows, indices))
-            extra = len(indices)
-    accuracy, r = float(in_frame[0].mean()), orbit.radius
-    views = (len(orbit) + 1) // (2 * r + 1) ** 2
-    per_image = views * (accuracy * (2 * r + 1) ** 2 + (1 - accuracy) * (4 * r + 1) ** 2)
+            untouched = _on_originals(found, rows, looked_at=looked_at, indices=indices)
     return Preflight(
         looked_at=looked_at,
         labels=images.labels[looked_at],
-        right=in_frame[0],
-        clearly_right=in_frame[1],
-        untouched_right=untouched[0],
-        untouched_clearly_right=untouched[1],
-        originals=originals,
-        note=note,
-        extra_evaluations=extra,
-        n_classes=n_classes,
-        evaluations_per_second=counted / max(busy, 1e-9),
+        right=looks["right"],
+        clearly_right=looks["clearly"],
+        untouched_right=untouched.right,
+        untouched_clearly_right=untouched.clearly_right,
+        originals=untouched.originals,
+        note=untouched.note,
+        extra_evaluations=0 if untouched.originals is None else len(indices),
+        n_classes=logits.shape[1],
+        evaluations_per_second=timed.per_second,
         answers=answers,
-        expected_evaluations=math.ceil(per_image * len(indices)),
+        expected_evaluations=_expected_evaluations(orbit, float(looks["right"].mean()), len(indices)),
         in_float32=in_float32,
+    )
+
+
+class _Timed:
+    """How fast a model is: evaluations, places that fill a batch up among them, and seconds inside the model."""
+
+    def __init__(self, showing: Showing, batch_size: int) -> None:
+        self._showing, self._batch_size = showing, batch_size
+        self.evaluations, self._busy = 0, 0.0
+
+    def logits(self, batch: Array) -> NDArray[Any]:
+        started = time.perf_counter()
+        found = self._showing.logits(batch)
+        self._busy += time.perf_counter() - started
+        self.evaluations += self._batch_size
+        return found
+
+    @property
+    def per_second(self) -> float:
+        return self.evaluations / max(self._busy, 1e-9)
+
+
+class _Untouched(NamedTuple):
+    """What a model makes of the untouched pictures among those looked at; the fields are those of `Preflight`."""
+
+    right: NDArray[np.bool_]
+    clearly_right: NDArray[np.bool_]
+    originals: Answers | None = None
+    note: str | None = None
+
+
+def _on_originals(
+    found: Answers, rows: NDArray[np.intp], *, looked_at: NDArray[np.intp], indices: NDArray[np.intp]
+) -> _Untouched:
+    """Where a model takes originals, from what it says to those of `rows`: all that are looked at or audited."""
+    here = found.of(np.searchsorted(rows, looked_at))
+    right = here.excess <= 0
+    return _Untouched(right, right & ~here.tied, originals=found.of(np.searchsorted(rows, indices)))
+
+
+def _expected_evaluations(orbit: PictureOrbit, accuracy: float, n_pictures: int) -> int:
+    """Of an audit: in every view, shifts up to the radius of a picture that is right, up to twice that of a wrong one.
+
+    Examples
+    --------
+    >>> from heldout import Translations
+    >>> _expected_evaluations(Translations(1), 0.5, 10)  # 9 of each and 25
+    170
+    """
+    within, around = (2 * orbit.radius + 1) ** 2, (4 * orbit.radius + 1) ** 2
+    views = (len(orbit) + 1) // within
+    return math.ceil(views * (accuracy * within + (1 - accuracy) * around) * n_pictures)
+
+
+def _differences(looks: Arrays, again: Arrays) -> InFloat32:
+    """How many pictures a model answers otherwise in plain float32."""
+    return InFloat32(
+        pictures=len(looks["right"]),
+        other_class=int((again["predicted"] != looks["predicted"]).sum()),
+        right_or_wrong=int((again["right"] != looks["right"]).sum()),
     )
 
 

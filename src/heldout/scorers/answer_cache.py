@@ -10,6 +10,8 @@ from types import TracebackType
 from typing import Any
 
 from heldout.errors import InputError
+from heldout.results import today
+from heldout.scorers.completions import Answer
 
 try:
     import fcntl
@@ -45,6 +47,8 @@ class AnswerCache:
     def __init__(self, path: Path | None) -> None:
         self.path = path
         self.records: dict[str, dict[str, Any]] = {}
+        self.answered = 0  # answers that were kept here, by this object
+        self.prompt_tokens = self.completion_tokens = 0  # of these, where the endpoint counts them
         self._seen = 0  # bytes that were read
         self._file: int | None = None
 
@@ -117,6 +121,22 @@ class AnswerCache:
             raise self._cannot_write(error) from error
         if written < len(line):
             raise InputError(f"`cache`: {self.path} cannot be written: the disk is full.")
+
+    def keep(self, key: str, answer: Answer) -> None:
+        """Keep an answer that has just come, and the day, and count it."""
+        self.add(key, {**answer.record(), "day": today()})
+        self.answered += 1
+        self.prompt_tokens += answer.prompt_tokens
+        self.completion_tokens += answer.completion_tokens
+
+    def answer(self, key: str, n_options: int) -> Answer | None:
+        """One that is kept; None where there is none, or it is damaged."""
+        record = self.records.get(key)
+        return None if record is None else Answer.of(record, n_options)
+
+    def day(self, key: str) -> str:
+        """On which an answer came; empty where it is not known."""
+        return str(self.records.get(key, {}).get("day", ""))
 
     def _cannot_write(self, error: OSError) -> InputError:
         return InputError(f"`cache`: {self.path} cannot be written: {error.strerror}; name another folder.")

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from heldout.scorers.completions import Api
+
+BYTES_PER_TOKEN = 4  # of English text, about; other languages take more bytes and more tokens
+MESSAGE_TOKENS = 8  # that a chat adds to a message, about
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,3 +52,26 @@ class Cost:
             f"{calls}: about {self.prompt_tokens:,} prompt tokens (estimated) and at most {self.completion_tokens:,} "
             f"completion tokens{price}"
         )
+
+
+def estimate(
+    texts: Sequence[str], *, cached: int, api: Api, most_tokens: int, price: tuple[float, float] | None
+) -> Cost:
+    """What asking these texts will take, each answered with so many tokens at most; prices are per million tokens.
+
+    Examples
+    --------
+    >>> print(estimate(["Who?"], cached=2, api="chat", most_tokens=16, price=None))
+    1 call (2 answers are kept from before): about 9 prompt tokens (estimated) and at most 16 completion tokens
+    """
+    more = MESSAGE_TOKENS if api == "chat" else 0
+    sizes = (len(text.encode("utf-8", "surrogatepass")) for text in texts)
+    tokens = sum(math.ceil(size / BYTES_PER_TOKEN) + more for size in sizes)
+    most = most_tokens * len(texts)
+    return Cost(
+        calls=len(texts),
+        cached=cached,
+        prompt_tokens=tokens,
+        completion_tokens=most,
+        price=None if price is None else (tokens * price[0] + most * price[1]) / 1e6,
+    )

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from heldout.checks import check_count
 from heldout.errors import InputError, told
-from heldout.scorers.completions import PATHS, Api
+from heldout.scorers.completions import PATHS, TOKENS, TOPS, Api, Settings
 from heldout.scorers.secrets import basic
 
 _RATE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:/|per)\s*(s|sec|second|min|minute)\s*")
@@ -25,6 +26,20 @@ _OWN = {  # fields of a request that have an argument of their own, which plans 
     "top_logprobs": "logprobs",
 }
 _OURS = {"model", "messages", "prompt", "stream", "n", "best_of"}
+
+
+def api(api: Api) -> Api:
+    """A protocol that there is."""
+    if api not in PATHS:
+        raise InputError(f"`api` is {api!r}; it must be 'chat' or 'completions'.")
+    return api
+
+
+def model(name: str) -> str:
+    """A name that is not empty."""
+    if not name.strip():
+        raise InputError("`model` is empty; give the model's name at the endpoint.")
+    return name
 
 
 def address(url: str, api: Api, httpx: Any) -> tuple[str, str]:
@@ -70,18 +85,6 @@ def identity(target: str) -> str:
     return f"{bare}?{'&'.join(sorted(kept))}" if kept else bare
 
 
-def user(url: str) -> str:
-    """The name and the password in an address, as a header has them; nothing where there are none.
-
-    Examples
-    --------
-    >>> user("https://me:pass@host/v1"), user("https://host/v1")
-    ('bWU6cGFzcw==', '')
-    """
-    found = urlsplit(url).netloc.rpartition("@")[0]
-    return basic(found) if found else ""
-
-
 def key(given: str | None, variable: str) -> str:
     """The key, which may be missing: servers of one's own have none."""
     key = os.environ.get(variable) if given is None else given
@@ -95,6 +98,20 @@ def key(given: str | None, variable: str) -> str:
         where = f"the environment variable {variable}" if given is None else "`api_key`"
         raise InputError(f"{where} does not hold a key: it has blanks, or letters that a key cannot have.")
     return key
+
+
+def authorization(url: str, key: str) -> str:
+    """The header of that name: the name and the password in an address, or else the key; empty for neither.
+
+    Examples
+    --------
+    >>> authorization("https://me:pass@host/v1", "sk-1"), authorization("https://host/v1", "sk-1")
+    ('Basic bWU6cGFzcw==', 'Bearer sk-1')
+    """
+    user = urlsplit(url).netloc.rpartition("@")[0]
+    if user:
+        return f"Basic {basic(user)}"
+    return f"Bearer {key}" if key else ""
 
 
 def spacing(rate: float | str | None) -> float:
@@ -124,6 +141,23 @@ def seconds(value: float, name: str) -> float:
     if not (math.isfinite(value) and value > 0):
         raise InputError(f"`{name}` is {value}; it must be a number of seconds above 0.")
     return float(value)
+
+
+def settings(api: Api, *, logprobs: bool | None, temperature: float | None, max_tokens: int | None) -> Settings:
+    """What is asked for before it is known what the endpoint takes.
+
+    Examples
+    --------
+    >>> settings("chat", logprobs=False, temperature=0.0, max_tokens=None)
+    Settings(top=None, temperature=0.0, tokens=16, tokens_field='max_tokens')
+    """
+    if temperature is not None and not (math.isfinite(temperature) and temperature >= 0):
+        raise InputError(f"`temperature` is {temperature}; it must be 0 or larger.")
+    return Settings(
+        top=None if logprobs is False else TOPS[0],
+        temperature=temperature,
+        tokens=TOKENS[api] if max_tokens is None else check_count(max_tokens, "max_tokens"),
+    )
 
 
 def extra(extra: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -3,14 +3,21 @@ are a fault."""
 
 from __future__ import annotations
 
-from heldout.scorers.choices import UNPARSED
+from heldout.errors import InputError
+from heldout.scorers.choices import UNPARSED, Shown
 from heldout.scorers.completions import Answer
+from heldout.scorers.requests import Requests
+from heldout.scorers.responses import RefusedError
 
 OF_ONE = frozenset({400, 403, 413, 422})  # what moderation, a limit of length and the like answer to one question
 FOR_NOW = frozenset({403})  # or a key that was withdrawn: not kept for later runs
 SHARE, FEW, IN_A_ROW = 0.1, 10, 20
 UNREAD = 50  # answers, the first of a run, that name no option, after which no other is paid for
 REFUSED = Answer("", None, "refused", 0, 0)
+
+
+class UnfitError(InputError):
+    """Asking once more in the same way would end in the same way."""
 
 
 class Refusals:
@@ -50,3 +57,39 @@ class Refusals:
         self.named |= chosen != UNPARSED
         self._unread += 1
         return not self.named and self._unread >= UNREAD
+
+
+def refusal(
+    refused: RefusedError, one: Shown, *, address: str, logprobs: bool | None, n_refused: int = 0
+) -> InputError:
+    """What to say of an endpoint that refuses a question; the last of `n_refused`, where these are too many."""
+    if refused.otherwise is not None:
+        return refused.otherwise
+    if logprobs and "logprob" in refused.complaint.lower():
+        return InputError(
+            f"{address} gives no log-probabilities {refused}; leave out `logprobs=True`, and only the test of "
+            "ranks is not applicable."
+        )
+    many = f", and {n_refused - 1:,} more: too many to count them as wrong answers" if n_refused else ""
+    return InputError(f"{address} refuses the question {_start(one.question, 60)!r} {refused}{many}.")
+
+
+def mute(requests: Requests, last: Answer) -> UnfitError:
+    """What to say of a model that names no option in so many answers, of which this is the last."""
+    return UnfitError(
+        f"{requests.model} named no option in any of {UNREAD} answers, the last of which is "
+        f"{_start(' '.join(last.text.split()), 80)!r}; allow more tokens with `max_tokens=4096`, for example, or ask "
+        "for the letter alone with `template`."
+    )
+
+
+def too_short(requests: Requests) -> UnfitError:
+    """What to say of a model that is cut off before it writes a word."""
+    return UnfitError(
+        f"{requests.model} wrote nothing within {requests.wanted.tokens} tokens, as models do that reason first; allow "
+        "more with `max_tokens=4096`, for example."
+    )
+
+
+def _start(text: str, most: int) -> str:
+    return text if len(text) <= most else text[:most] + "…"
