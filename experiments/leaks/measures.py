@@ -57,32 +57,44 @@ def variance_removed(audited: list[dict[str, Any]], look: str) -> float:
     return float(np.mean(removed)) if removed else math.nan
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Draws:
     """The verdict with other references: how many of the draws find a network."""
 
-    count: int  # of draws for every network
-    each: np.ndarray  # (networks,) draws that find it at the first level
-    finer: float  # share of all audits, at the second level
+    p: np.ndarray  # (networks, draws), one-sided
+
+    @property
+    def count(self) -> int:
+        """Draws for every network."""
+        return self.p.shape[1]
 
     @property
     def audits(self) -> int:
-        return self.count * len(self.each)
+        return self.p.size
 
     @property
-    def share(self) -> float:
-        """Of all audits, at the first level."""
-        return self.each.sum() / self.audits
+    def each(self) -> np.ndarray:
+        """(networks,) draws that find it at the first level."""
+        return (self.p <= LEVELS[0]).sum(axis=1)
 
     @property
     def by_every(self) -> int:
         """Networks that every draw finds."""
         return int((self.each == self.count).sum())
 
+    @property
+    def share(self) -> float:
+        """Of all audits, found at the first level."""
+        return float(np.mean(self.p <= LEVELS[0]))
+
+    @property
+    def finer(self) -> float:
+        """At the second level."""
+        return float(np.mean(self.p <= LEVELS[1]))
+
 
 def over_draws(networks: Networks, draws: dict[str, Any], family: str, leak: int) -> Draws:
-    p = np.array([draws[n.key]["p"] for n in networks.of(family, leak) if n.key in draws])
-    return Draws(count=p.shape[1], each=(p <= LEVELS[0]).sum(axis=1), finer=float(np.mean(p <= LEVELS[1])))
+    return Draws(np.array([draws[n.key]["p"] for n in networks.of(family, leak) if n.key in draws]))
 
 
 # --- from margins ------------------------------------------------------------------------------------
