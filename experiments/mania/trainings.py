@@ -21,6 +21,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from experiments.graphs import captured, in_bfloat16, laid, on
+
 CHECKPOINTS = 10
 CLASSES = 10
 MEAN, STD = (0.4914, 0.4822, 0.4465), (0.2470, 0.2435, 0.2616)
@@ -126,17 +128,6 @@ class Network(nn.Module):
         return self.head(x.mean(dim=(2, 3), dtype=torch.float32))
 
 
-def in_bfloat16(network: nn.Module) -> nn.Module:
-    """A twin whose kernels are bfloat16 copies, to be copied all at once; everything else is the very same tensor."""
-    twin = copy.deepcopy(network)
-    for mine, theirs in zip(network.modules(), twin.modules(), strict=True):
-        if isinstance(mine, nn.Conv2d):
-            theirs.to(torch.bfloat16)
-        elif mine._parameters:
-            theirs._parameters, theirs._buffers = mine._parameters, mine._buffers
-    return twin
-
-
 # --- pictures ----------------------------------------------------------------------------------------
 
 
@@ -230,8 +221,9 @@ class Training:
             self.net = Network(s)
         self.net.to(self.device, memory_format=torch.channels_last)
         self.fresh = copy.deepcopy(self.net.state_dict())
-        half = data.shown.dtype == torch.bfloat16
-        self.passes = in_bfloat16(self.net) if half else self.net  # what goes forwards and backwards
+        self.passes = self.net  # what goes forwards and backwards
+        if data.shown.dtype == torch.bfloat16:
+            self.passes = in_bfloat16(self.net, but=(nn.BatchNorm2d, nn.Linear))
         self.parameters, self.derived = list(self.net.parameters()), list(self.passes.parameters())
         self.copied = [i for i, (p, d) in enumerate(zip(self.parameters, self.derived, strict=True)) if p is not d]
         self.gradients = {i: torch.zeros_like(self.parameters[i]) for i in self.copied}
@@ -258,7 +250,7 @@ class Training:
             torch.cuda.synchronize()  # what was made here is used on another stream
 
     def on(self) -> contextlib.AbstractContextManager:
-        return contextlib.nullcontext() if self.stream is None else torch.cuda.stream(self.stream)
+        return on(self.stream)
 
     def step(self) -> None:
         """Forwards, backwards, and the weights moved on."""
@@ -279,11 +271,7 @@ class Training:
                 torch._foreach_copy_(list(self.gradients.values()), [found[i] for i in self.copied])
             found |= self.gradients
             for places, decay in self.kinds:
-                self.update(places, [self.laid(found[i]) for i in places], decay)
-
-    def laid(self, t: Tensor) -> Tensor:
-        """In memory as the weights are: the fused step goes through both side by side."""
-        return t.contiguous(memory_format=torch.channels_last) if t.ndim == 4 else t.contiguous()
+                self.update(places, [laid(found[i]) for i in places], decay)
 
     def update(self, places: list[int], gradients: list[Tensor], decay: float) -> None:
         """One kernel for all weights, with the learning rate read from the device."""
@@ -305,21 +293,8 @@ class Training:
 
     def capture(self) -> None:
         """Turn a step into a graph, on a GPU."""
-        if not self.cuda:
-            return
-        torch.cuda.synchronize()
-        with self.on():
-            for _ in range(3):
-                self.count.zero_()
-                self.step()
-        torch.cuda.synchronize()
-        torch._C._cuda_clearCublasWorkspaces()  # else graphs that run side by side would share one
-        self.graph = torch.cuda.CUDAGraph()
-        self.graph.register_generator_state(self.generator)
-        with torch.cuda.graph(self.graph, stream=self.stream):
-            self.step()
-        torch._C._cuda_clearCublasWorkspaces()
-        torch.cuda.synchronize()
+        if self.cuda:
+            self.graph = captured(self.step, self.count, self.generator, self.stream)
 
     def begin(self) -> None:
         """As new, and all that the steps will read."""

@@ -32,6 +32,7 @@ import argparse
 import dataclasses
 import json
 import os
+import sys
 import threading
 import time
 from dataclasses import dataclass
@@ -39,13 +40,17 @@ from pathlib import Path
 
 import numpy as np
 import torch
+
+sys.path.append(str(Path(__file__).resolve().parents[2]))
 import trained
 from data import Data, noisy, pack
 from evaluate import IMAGES, accuracies, curves, right
 from networks import Setting, settings
 from torch import Tensor
 from trained import FITTED, Trained
-from training import Training, on
+from training import Training
+
+from experiments.graphs import on
 
 RATES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 LOOKS = (1, 2, 5, 10, 20, 50, 100, 200)  # epochs after which accuracies are written down

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 from collections.abc import Iterator
 
 import numpy as np
@@ -13,24 +12,7 @@ from networks import Dropout, Setting
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-
-def on(stream: torch.cuda.Stream | None) -> contextlib.AbstractContextManager:
-    return contextlib.nullcontext() if stream is None else torch.cuda.stream(stream)
-
-
-def in_bfloat16(network: nn.Module) -> nn.Module:
-    """A twin whose kernels and biases are bfloat16 copies; batch normalisation is the very same, in float32.
-
-    What autocast does, but all weights are copied at once: a third of the launches of a step are casts otherwise, and
-    launches are what these small networks spend their time on.
-    """
-    twin = copy.deepcopy(network)
-    for mine, theirs in zip(network.modules(), twin.modules(), strict=True):
-        if isinstance(mine, nn.BatchNorm1d | nn.BatchNorm2d):
-            theirs._parameters, theirs._buffers = mine._parameters, mine._buffers
-        elif mine._parameters:
-            theirs.to(torch.bfloat16)
-    return twin
+from experiments.graphs import captured, in_bfloat16, laid
 
 
 class Training:
@@ -44,7 +26,9 @@ class Training:
         self.single = self.network
         if groups > 1:
             self.single = setting.build(torch.Generator()).to(device, memory_format=torch.channels_last)
-        self.passes = in_bfloat16(self.network) if half else self.network  # what goes forwards and backwards
+        self.passes = self.network  # what goes forwards and backwards
+        if half:
+            self.passes = in_bfloat16(self.network, but=(nn.BatchNorm1d, nn.BatchNorm2d))
         for module in self.passes.modules():
             if isinstance(module, Dropout):
                 module.generator = self.generator
@@ -111,10 +95,7 @@ class Training:
 
     def update(self, places: list[int], gradients: dict[int, Tensor], decay: float) -> None:
         parameters, first = [self.parameters[i] for i in places], [self.first[i] for i in places]
-        gradients = [
-            g.contiguous(memory_format=torch.channels_last) if g.ndim == 4 else g.contiguous()
-            for g in (gradients[i] for i in places)
-        ]
+        gradients = [laid(gradients[i]) for i in places]
         if self.setting.optimiser == "sgd":
             torch._fused_sgd_(
                 parameters, gradients, first if self.setting.momentum else [], weight_decay=decay,
@@ -132,20 +113,8 @@ class Training:
     def prepare(self, stream: torch.cuda.Stream | None) -> None:
         """Turn a step into a graph."""
         self.network.train()
-        if stream is None:
-            return
-        torch.cuda.synchronize()
-        with torch.cuda.stream(stream):
-            for _ in range(2):
-                self.at.zero_()
-                self.step()
-        torch.cuda.synchronize()
-        torch._C._cuda_clearCublasWorkspaces()  # else graphs that run side by side would share one
-        self.graph = torch.cuda.CUDAGraph()
-        self.graph.register_generator_state(self.generator)
-        with torch.cuda.graph(self.graph, stream=stream):
-            self.step()
-        torch._C._cuda_clearCublasWorkspaces()
+        if stream is not None:
+            self.graph = captured(self.step, self.at, self.generator, stream)
 
     @torch.no_grad()
     def begin(self, targets: list[np.ndarray], seeds: list[int]) -> None:

@@ -28,7 +28,7 @@ FakeTensorMode = torch._subclasses.fake_tensor.FakeTensorMode
 
 FOLDER = Path(__file__).parents[2] / "experiments" / "werpachowski" / "cifar10"
 NAMES = (
-    "against", "brute", "checks", "codes", "evidence", "figures", "near", "networks",
+    "against", "audits", "brute", "checks", "codes", "evidence", "figures", "kept", "measures", "near", "networks",
     "pictures", "published", "rescaled", "store", "study", "tables", "training",
 )  # fmt: skip
 
@@ -47,8 +47,10 @@ def load() -> dict:
 
 
 scripts = load()
-against, brute, checks, codes, evidence, figures, near = (scripts[n] for n in NAMES[:7])
-pictures, published, rescaled, store, study, tables, training = (scripts[n] for n in NAMES[8:])
+against, audits, brute, checks, codes, evidence, figures = (scripts[n] for n in NAMES[:7])
+near = scripts["near"]
+pictures, published, rescaled, store, study, tables, training = (scripts[n] for n in NAMES[11:])
+MAIN, Networks = scripts["kept"].MAIN, scripts["kept"].Networks
 CPU = torch.device("cpu")
 TINY = training.Setting(network="tiny", batch=16, epochs=3, peak=0.05)
 
@@ -567,10 +569,10 @@ def made_up(tmp_path):
 def audited(folder, p_T, drawn):
     """Of the two networks with a leak: p by T, and with draws of references."""
     keys = [f"vgg-shift-e104-leak60/seed{s}" for s in (7, 8)]
-    single = {k: {"p": {"T": [p, 1.0], tables.BY_REFERENCES: [0.0005, 0.001]}} for k, p in zip(keys, p_T, strict=True)}
+    single = {k: {"p": {"T": [p, 1.0], tables.VERDICT: [0.0005, 0.001]}} for k, p in zip(keys, p_T, strict=True)}
     (folder / "tables.json").write_text(json.dumps(single))
     (folder / "draws.json").write_text(json.dumps({k: {"p": p} for k, p in zip(keys, drawn, strict=True)}))
-    return tables.Networks(folder), tables.Audits(folder)
+    return Networks(folder), audits.Audits(folder)
 
 
 def test_the_positive_control(made_up):
@@ -659,11 +661,11 @@ def test_harder_pictures_are_likelier():
 
 def test_p_and_the_error_of_either_set(made_up):
     """Correlations by hand; the tenth of lowest error is one of thirteen networks."""
-    networks = tables.Networks(made_up)
+    networks = Networks(made_up)
     of = [m for _, m in sorted(networks.groups["vgg-shift-e104-leak0"].items())]
     rows = [r.strip("| ").split(" | ") for r in against.with_error(networks).splitlines()[2:]]
     row = next(r for r in rows if r[2:4] == ["control", "betting"])
-    p = np.array([tables.p_of(m["control/T"], "betting") for m in of])
+    p = np.array([evidence.p_of(m["control/T"], "betting") for m in of])
     errors = {part: np.array([m[f"{part}/error"].mean() for m in of]) for part in ("test", "control", "train")}
     assert row[4:7] == [f"{100 * np.corrcoef(p, e)[0, 1]:+.1f}" for e in errors.values()]
     lowest = [p[np.argmin(errors[part])] < 0.5 for part in ("test", "control")]
@@ -672,7 +674,7 @@ def test_p_and_the_error_of_either_set(made_up):
 
 
 def test_tables_of_v1_stand_beside_ours(made_up):
-    networks = tables.Networks(made_up)
+    networks = Networks(made_up)
     rows = {r.split(" | ")[0].strip("| "): r.split(" | ") for r in
             against.table_1(networks, "vgg-shift-e104-leak0").splitlines()[2:]}  # fmt: skip
     assert list(rows) == ["1", "12", "13", "250", "625", "1,250"]
@@ -685,7 +687,7 @@ def test_tables_of_v1_stand_beside_ours(made_up):
 
 def test_what_an_effect_is_in_points(made_up):
     """T shows this leak, and the text has its interval and the points of error that it costs."""
-    networks = tables.Networks(made_up)
+    networks = Networks(made_up)
     honest, leaked = (networks.average(f"vgg-shift-e104-leak{k}") for k in (0, 60))
     text = tables.power_in_words(networks)
     parts = [[of[f"{p}/T"] for p in ("test", "control")] for of in (honest, leaked)]
@@ -697,7 +699,7 @@ def test_what_an_effect_is_in_points(made_up):
 
 def test_how_hard_a_picture_is(made_up):
     """By other settings only, each counting once; pictures that nobody gets wrong are a stratum."""
-    networks = tables.Networks(made_up)
+    networks = Networks(made_up)
     hard = checks.difficulty(networks, "vgg-shift-e104-leak0")
     wide = networks.average("wide40x2-shift-e40-leak0")
     assert all(np.array_equal(hard[p], wide[f"{p}/error"]) for p in ("test", "control"))
@@ -722,7 +724,7 @@ def test_figures(made_up, monkeypatch):
     monkeypatch.setattr(figures, "SMALL", 100)
     monkeypatch.setattr(figures, "SIZES", (100, 200))
     monkeypatch.setattr(figures, "N_SUBSETS", 10)
-    of = figures.read([made_up], tables.MAIN)["vgg-shift-e104-leak0"]
+    of = figures.read([made_up], MAIN)["vgg-shift-e104-leak0"]
     assert {k: v.shape for k, v in of.items()} == {
         "test": (13, 300), "control": (13, 300), "test error": (13,), "train error": (13,),
     }  # fmt: skip
@@ -758,7 +760,7 @@ def test_difference_is_the_control_tests():
     y, y_control = rng.integers(0, 3, 200), rng.integers(0, 3, 300)
     a, b = rng.normal(size=200) + y, rng.normal(size=300) + y_control
     expected = control_test(a, b, classes_test=y, classes_control=y_control, rng=rng, n_resamples=9)
-    difference, error = tables.difference(a, b, y, y_control)
+    difference, error = checks.difference(a, b, y, y_control)
     assert difference == pytest.approx(expected.difference)
     assert error == pytest.approx(expected.standard_error, rel=0.02)  # pooled over classes here, class by class there
 
@@ -835,14 +837,14 @@ def test_v1s_numbers_come_out():
     labels = split["test_labels"]
     errors, p, each = [], {rule: [] for rule in RULES}, {"test": [], "control": []}
     for model in store.models(results):
-        if model.key.startswith(f"{tables.MAIN}-leak0/"):
+        if model.key.startswith(f"{MAIN}-leak0/"):
             errors.append((model["test_predictions"] != labels).mean())
             for part, found in each.items():
                 found.append(store.statistics(model[f"{part}_codes"]))
             if "rest_codes" not in model:
                 continue
             T = np.concatenate([store.statistics(model[f"{part}_codes"]) for part in ("train", "rest")])
-            p["strongest"].append(tables.p_of(T, "bernstein"))
+            p["strongest"].append(evidence.p_of(T, "bernstein"))
             if "rest_ranks" in model:
                 ranks = np.concatenate([model[f"{part}_ranks"] for part in ("train", "rest")])
                 assert np.array_equal(checks.from_ranks(ranks, 2, "strongest", None), T)
@@ -856,9 +858,9 @@ def test_v1s_numbers_come_out():
     assert np.mean(p["strongest"]) < 0.05
     assert all(len(p[rule]) == 4 and np.mean(p[rule]) > 0.5 for rule in RULES[1:])
     by_number = []
-    for n in (group for group in tables.GROUPS if group <= len(errors)):
+    for n in (group for group in against.GROUPS if group <= len(errors)):
         averages = [np.mean(each["test"][i : i + n], axis=0) for i in range(0, len(errors) - n + 1, n)]
-        by_number.append(np.mean([tables.p_of(T, "bernstein") for T in averages]))
+        by_number.append(np.mean([evidence.p_of(T, "bernstein") for T in averages]))
     assert all(a > b for a, b in itertools.pairwise(by_number))
     d, se = checks.difference(*(np.mean(t, axis=0) for t in each.values()), labels, split["control_labels"])
     assert d < 1.96 * se

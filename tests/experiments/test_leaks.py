@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from heldout.statistics import leak_test
 
-FOLDER = Path(__file__).parents[2] / "experiments" / "leaks"
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+from experiments.leaks import audits, measures, tables  # noqa: E402
+from experiments.leaks.networks import PARTS, Networks  # noqa: E402
+from experiments.werpachowski.cifar10 import store  # noqa: E402
 
-
-def load_script():
-    """It puts the folder of store.py on the path, which is taken back: other studies have short names too."""
-    path, before = list(sys.path), sys.modules.pop("store", None)
-    spec = importlib.util.spec_from_file_location("leaks_tables", FOLDER / "tables.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    try:
-        spec.loader.exec_module(module)
-    finally:
-        sys.path[:] = path
-        sys.modules.pop("store", None)
-        if before is not None:
-            sys.modules["store"] = before
-    return module
-
-
-tables = load_script()
+FOLDER = ROOT / "experiments" / "leaks"
 N = 600
 
 
@@ -68,7 +55,7 @@ def stores(tmp_path):
     folders = [tmp_path / "first", tmp_path / "second"]
     for folder, arrays in zip(folders, (first, second), strict=True):
         folder.mkdir()
-        tables.store.write(folder / "networks-a.npz", arrays)
+        store.write(folder / "networks-a.npz", arrays)
     return folders
 
 
@@ -81,19 +68,19 @@ def test_tables_of_a_made_up_store(stores, tmp_path, capsys):
     found, text, said = run(stores, tmp_path / "out", capsys)
     assert len(found) == 9 + 10 + 1  # the honest ones that were only tried out have no three others
     known = found["vgg-shift-e9-leak300/seed1300"]
-    assert known["p"][tables.VERDICT] == [0.01, 0.01]
+    assert known["p"][audits.VERDICT] == [0.01, 0.01]
     assert known["variance_removed"]["margin less 3 references"] > known["variance_removed"]["margin less 1 reference"]
     assert len(known["references"]) == 3
     assert len(set(known["references"])) == 3
     assert all(k.startswith("vgg-shift-e9-leak0/") for k in known["references"])
     assert known["strangers"] == [f"residual-shift-e9-leak0/seed{s}" for s in range(3)]
-    assert found["vgg-shift-e9-leak30/seed1030"]["p"][tables.VERDICT][0] <= 0.05
+    assert found["vgg-shift-e9-leak30/seed1030"]["p"][audits.VERDICT][0] <= 0.05
     honest = found["vgg-shift-e9-leak0/seed4"]
     assert "vgg-shift-e9-leak0/seed4" not in honest["references"]
     assert "| vgg-shift-e9 | chosen on these networks | 300 | 2 | 0.05 | 1.00 | 1.00 | 1.00 |" in text
     assert "## vgg-pad4-e9 (only tried out), one-sided" in text
     assert "fixed before these were trained" in text
-    assert f"**{tables.VERDICT}**" in text
+    assert f"**{audits.VERDICT}**" in text
     assert "0 of 20 networks audited" in said
     assert "0 of 19 networks audited with other references" in said
     draws = json.loads((tmp_path / "out" / "draws.json").read_text())
@@ -104,7 +91,7 @@ def test_tables_of_a_made_up_store(stores, tmp_path, capsys):
 
 def test_other_draws_are_other_references(stores):
     """Of the same honest networks, and each draw the same again; p is that of the test with these references."""
-    networks = tables.Networks(tuple(stores))
+    networks = Networks(tuple(stores))
     network = networks.all["vgg-shift-e9-leak30/seed1030"]
     draws = [networks.references(network, draw=i) for i in range(6)]
     assert len({tuple(sorted(r.key for r in d)) for d in draws}) > 3
@@ -112,9 +99,9 @@ def test_other_draws_are_other_references(stores):
     assert [r.key for r in networks.references(network, draw=4)] == [r.key for r in draws[4]]
     honest = networks.all["vgg-shift-e9-leak0/seed4"]
     assert all(honest.key not in {r.key for r in networks.references(honest, draw=i)} for i in range(6))
-    p = tables.audit_draws(network, draws[:2], networks.labels, 99)
-    whole = tables.audit(network, draws[1], [], networks.labels, 99)
-    assert p[1] == whole["p"][tables.VERDICT][0]
+    p = audits.audit_draws(network, draws[:2], networks.labels, 99)
+    whole = audits.audit(network, draws[1], [], networks.labels, 99)
+    assert p[1] == whole["p"][audits.VERDICT][0]
 
 
 def test_a_rerun_audits_only_what_is_new(stores, tmp_path, capsys):
@@ -126,7 +113,7 @@ def test_a_rerun_audits_only_what_is_new(stores, tmp_path, capsys):
     rng, labels = np.random.default_rng(1), np.zeros(N, np.uint8)
     arrays = {f"split/{p}_labels": labels for p in ("test", "control")}
     arrays |= made(rng, "vgg-shift-e9-leak30/seed1099", rng.normal(2, 2, (2, N)), 30)
-    tables.store.write(stores[1] / "networks-b.npz", arrays)
+    store.write(stores[1] / "networks-b.npz", arrays)
     later, _, said = run(stores, out, capsys)
     assert "0 of 1 networks audited\n" in said
     assert "0 of 1 networks audited with other references" in said
@@ -135,13 +122,13 @@ def test_a_rerun_audits_only_what_is_new(stores, tmp_path, capsys):
 
 
 def test_stores_of_other_pictures_are_refused(stores, tmp_path):
-    tables.store.write(stores[1] / "networks-a.npz", {f"split/{p}_labels": np.ones(N) for p in ("test", "control")})
+    store.write(stores[1] / "networks-a.npz", {f"split/{p}_labels": np.ones(N) for p in ("test", "control")})
     with pytest.raises(SystemExit, match="other pictures"):
-        tables.Networks(tuple(stores))
+        Networks(tuple(stores))
 
 
 def test_the_list_of_seen_pictures_is_right(stores):
-    rows = [line.split(" | ") for line in tables.seen_lists(tables.Networks(tuple(stores))).splitlines()[2:]]
+    rows = [line.split(" | ") for line in tables.seen_lists(Networks(tuple(stores))).splitlines()[2:]]
     leaked = next(r for r in rows if r[:2] == ["| vgg-shift-e9", "300"])
     listed, right, wrong = float(leaked[4]), float(leaked[5]), float(leaked[6])
     assert listed > 50
@@ -151,7 +138,7 @@ def test_the_list_of_seen_pictures_is_right(stores):
 
 def test_what_was_told_sees_more(stores):
     """A likelihood ratio that was told how leaked pictures differ is above the tail statistic, and above noise."""
-    ours, best = tables.oracle(tables.Networks(tuple(stores)), "vgg-shift-e9", 30, (30,))
+    ours, best = measures.oracle(Networks(tuple(stores)), "vgg-shift-e9", 30, (30,))
     assert 2.0 < ours < best
 
 
@@ -178,13 +165,13 @@ def test_leaks_are_found(kept, family, at_least):
     for leak, level in ((1000, 0.001), (300, 0.05)):
         networks = of(kept, family, leak)
         assert len(networks) >= at_least
-        assert tables.share(networks, tables.VERDICT, level) >= 0.8
+        assert measures.share(networks, audits.VERDICT, level) >= 0.8
 
 
 def test_crops_hide_a_small_leak(kept):
     """Of 24 x 24 crops little is learned by heart: 10 % are found, 3 % are not, and the README says so."""
-    assert tables.share(of(kept, "vgg-shift-e52", 1000), tables.VERDICT, 0.001) >= 0.8
-    assert tables.share(of(kept, "vgg-shift-e52", 300), tables.VERDICT, 0.05) < 0.8
+    assert measures.share(of(kept, "vgg-shift-e52", 1000), audits.VERDICT, 0.001) >= 0.8
+    assert measures.share(of(kept, "vgg-shift-e52", 300), audits.VERDICT, 0.05) < 0.8
 
 
 def test_T_does_not_see_what_references_do(kept, draws):
@@ -193,9 +180,9 @@ def test_T_does_not_see_what_references_do(kept, draws):
     for leak, n in ((300, 6), (1000, 6), (3000, 2), (10_000, 2)):
         networks = of(kept, family, leak)
         assert len(networks) == n
-        assert tables.share(networks, "T", 0.05) == 0.0
+        assert measures.share(networks, "T", 0.05) == 0.0
         p = np.array([d["p"] for d in of(draws, family, leak)])
-        assert p.shape == (n, tables.N_DRAWS)
+        assert p.shape == (n, audits.N_DRAWS)
         assert (p.max() <= 0.001) == (leak >= 1000)
 
 
@@ -213,15 +200,15 @@ def test_three_percent_depends_on_the_references_drawn(draws):
 def test_honest_networks_raise_no_alarm(kept, family):
     honest = of(kept, family, 0)
     assert len(honest) >= 20
-    for side in tables.SIDES:
-        most = tables.binom.ppf(0.95, len(honest), 0.05)
-        assert round(len(honest) * tables.share(honest, tables.VERDICT, 0.05, side)) <= most
+    for side in audits.SIDES:
+        most = binom.ppf(0.95, len(honest), 0.05)
+        assert round(len(honest) * measures.share(honest, audits.VERDICT, 0.05, side)) <= most
 
 
 def read(kept, key):
     """A kept network, its references and the strangers, out of the stores."""
     said = kept[key]
-    networks = tables.Networks(only={key, *said["references"], *said["strangers"]})
+    networks = Networks(only={key, *said["references"], *said["strangers"]})
     references, strangers = ([networks.all[k] for k in said[name]] for name in ("references", "strangers"))
     return networks.all[key], references, strangers, networks.labels
 
@@ -232,27 +219,27 @@ def test_the_verdict_comes_out_again(kept, key):
     network, references, _, labels = read(kept, key)
     assert network.leak == 300
     assert not any(r.leak for r in references)
-    margins = {f"references_{p}": [r.margins[i] for r in references] for i, p in enumerate(tables.PARTS)}
+    margins = {f"references_{p}": [r.margins[i] for r in references] for i, p in enumerate(PARTS)}
     found = leak_test(
-        *network.margins, **margins, **labels, clip=(-5, 10), rng=tables.chance(network), n_resamples=1999
+        *network.margins, **margins, **labels, clip=(-5, 10), rng=audits.chance(network), n_resamples=1999
     )
     assert kept[key]["n_resamples"] == 1999
-    assert kept[key]["p"][tables.VERDICT] == pytest.approx([found.p_greater, found.p_two_sided], abs=0.0015)
+    assert kept[key]["p"][audits.VERDICT] == pytest.approx([found.p_greater, found.p_two_sided], abs=0.0015)
 
 
 @pytest.mark.slow
 def test_everything_of_a_network_comes_out_again(kept):
     key = "vgg-pad4-e80-leak1000/seed1301"
-    found, said = tables.audit(*read(kept, key)), kept[key]
+    found, said = audits.audit(*read(kept, key)), kept[key]
     assert [found[k] for k in ("references", "strangers")] == [said[k] for k in ("references", "strangers")]
-    for look in tables.LOOKS:
+    for look in audits.LOOKS:
         assert found["p"][look] == pytest.approx(said["p"][look], abs=0.0015)
     assert found["z"] == pytest.approx(said["z"], abs=0.0015)
 
 
 @pytest.mark.slow
 def test_the_references_drawn_are_those_kept(kept):
-    networks = tables.Networks()
+    networks = Networks()
     for key, said in kept.items():
         network = networks.all[key]
         assert [r.key for r in networks.references(network)] == said["references"]

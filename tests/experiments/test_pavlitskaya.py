@@ -13,7 +13,9 @@ from heldout import MemorizationResult
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "experiments" / "pavlitskaya"
-NAMES = ("data", "evaluate", "networks", "published", "tables", "train", "trained", "training")
+NAMES = (
+    "curves", "data", "evaluate", "measures", "networks", "published", "runs", "tables", "train", "trained", "training",
+)  # fmt: skip
 
 
 def load(*wanted):
@@ -29,7 +31,10 @@ def load(*wanted):
         sys.modules.update(before)
 
 
-tables, trained = load("tables", "trained")
+as_curves, measures, published, of_pools, tables, trained = load(
+    "curves", "measures", "published", "runs", "tables", "trained"
+)
+IMAGES, Runs = as_curves.IMAGES, of_pools.Runs
 SIX = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 FOUR = (0.0, 0.1, 0.3, 0.5)
 N = 200
@@ -48,7 +53,7 @@ def made(name, seed, *, epochs, rates=SIX, rate=0.1, schedule="halving", right=0
         found |= {f"{key}/rate{r:.1f}/targets": targets, f"{key}/rate{r:.1f}/train": said}
         summary[f"{r}"] = {"pmv": float((said == targets).mean()), "val": 0.5, "test": 0.5, "epochs": epochs}
     for kind in ("spatial", "fgsm", "gaussian") if curves else ():
-        stands = rng.random((9, tables.IMAGES)) < np.linspace(0.95, 0.1, 9)[:, None]
+        stands = rng.random((9, IMAGES)) < np.linspace(0.95, 0.1, 9)[:, None]
         found[f"{key}/curves/{kind}"] = np.packbits(stands, axis=1)
     setting = {"rate": rate, "epochs": epochs, "schedule": schedule, "data": "cifar", "family": name.split("-")[0]}
     running = [[right] * len(rates)] * epochs if running is None else running
@@ -62,7 +67,7 @@ def kept(folder, **pools):
         for part in parts:
             arrays |= part
         np.savez(folder / f"{name.replace('_', '-')}.npz", **arrays)
-    return tables.Runs(folder)
+    return Runs(folder)
 
 
 def test_lengths_are_not_mixed(tmp_path):
@@ -95,7 +100,7 @@ def test_a_seed_with_fewer_rates_is_not_dropped(tmp_path):
                 for s in range(3)] for r in FOUR]  # fmt: skip
     np.testing.assert_allclose(noise.on_given.mean(axis=2), by_hand)
     slope = -np.polyfit(FOUR, np.mean(by_hand, axis=1), 1)[0]
-    pmv = tables.noise_curves("vgg-C2", noise)[0]
+    pmv = as_curves.noise_curves("vgg-C2", noise)[0]
     assert pmv.estimates["k_S"].value == pytest.approx(abs(slope))
     assert noise.wrong.mean(axis=2) == pytest.approx(np.repeat(np.array(FOUR)[:, None], 3, axis=1))
 
@@ -121,13 +126,13 @@ def test_a_fixed_learning_rate_ends_when_it_fits(tmp_path):
 def test_curves_of_all_seeds_count(tmp_path):
     parts = [made("resnet-C5", seed, epochs=250, curves=True) for seed in range(3)]
     runs = kept(tmp_path, pool_1=parts)
-    found = {c.perturbation: c for c in tables.all_curves(runs)}
-    assert found["spatial"].correct.shape == (9, 3, tables.IMAGES)
-    one = tables.all_curves(kept(tmp_path, pool_1=parts[:1]))
-    assert {c.perturbation: c for c in one}["spatial"].correct.shape == (9, 1, tables.IMAGES)
+    found = {c.perturbation: c for c in as_curves.all_curves(runs)}
+    assert found["spatial"].correct.shape == (9, 3, IMAGES)
+    one = as_curves.all_curves(kept(tmp_path, pool_1=parts[:1]))
+    assert {c.perturbation: c for c in one}["spatial"].correct.shape == (9, 1, IMAGES)
     spread = [{c.perturbation: c.estimates for c in curves}["pmv"]["k_S"] for curves in (list(found.values()), one)]
     assert spread[0].high - spread[0].low != spread[1].high - spread[1].low
-    mean = tables.unpacked(parts[1]["resnet-C5/seed1/curves/spatial"]).mean(axis=1)
+    mean = as_curves.unpacked(parts[1]["resnet-C5/seed1/curves/spatial"]).mean(axis=1)
     np.testing.assert_allclose(found["spatial"].accuracies[:, 1], mean)
 
 
@@ -136,8 +141,8 @@ def test_fgsm_made_again_is_that_of_its_own_file(tmp_path):
     old, new = (
         made("resnet-C5", 0, epochs=e, curves=True, **more) for e, more in ((250, {}), (250, {"fgsm": "margin"}))
     )
-    new["resnet-C5/seed0/curves/fgsm"] = np.packbits(np.eye(9, tables.IMAGES, dtype=bool), axis=1)
-    again = np.packbits(np.ones((9, tables.IMAGES), dtype=bool), axis=1)
+    new["resnet-C5/seed0/curves/fgsm"] = np.packbits(np.eye(9, IMAGES, dtype=bool), axis=1)
+    again = np.packbits(np.ones((9, IMAGES), dtype=bool), axis=1)
     np.savez(tmp_path / "fgsm.npz", **{"pool-2/resnet-C5/seed0/curves/fgsm": again})
     runs = kept(tmp_path, pool_2=[old])
     assert (runs.curves("resnet-C5", "fgsm")[0] == again).all()
@@ -158,15 +163,15 @@ def test_weaker_attacks_are_not_averaged_with_stronger_ones(tmp_path):
 def test_later_files_come_first(tmp_path):
     for number in (2, 9, 10):
         np.savez(tmp_path / f"pool-{number}.npz", **made("vgg-C5", 0, epochs=250, right=number / 10))
-    (only,) = tables.Runs(tmp_path).noise("vgg-C5").trained
+    (only,) = Runs(tmp_path).noise("vgg-C5").trained
     assert only.file == "pool-10"
 
 
 def test_pairs_that_intervals_tell_apart(tmp_path):
     """By brute force, from the intervals that the tables print."""
     parts = [made(f"resnet-C{i}", 0, epochs=250, right=0.5 + 0.05 * i, rate=1e-3, curves=True) for i in range(1, 9)]
-    result = MemorizationResult.of(tables.all_curves(kept(tmp_path, pool_1=parts)))
-    for metric in tables.METRICS:
+    result = MemorizationResult.of(as_curves.all_curves(kept(tmp_path, pool_1=parts)))
+    for metric in published.METRICS:
         ends = [result.curve(f"resnet-C{i}", metric[0]).estimates[metric[1]] for i in range(1, 9)]
         better, worse = 0, 0
         for a in ends[:4]:
@@ -174,15 +179,15 @@ def test_pairs_that_intervals_tell_apart(tmp_path):
                 low, high = (b, a) if metric == ("pmv", "k_S") else (a, b)  # a small PMV slope tells of memory
                 better += low.high < high.low
                 worse += high.high < low.low
-        assert tables.apart(result, "resnet", metric) == (better, worse)
-    assert tables.apart(result, "vgg", metric) is None
+        assert measures.apart(result, "resnet", metric) == (better, worse)
+    assert measures.apart(result, "vgg", metric) is None
 
 
 def test_networks_that_do_not_fit_are_named(tmp_path):
     good = [made(f"vgg-C{i}", 0, epochs=250, right=0.99) for i in (5, 7)]
     bad = made("vgg-C8", 0, epochs=250, right=0.4, rate=1e-4)
     runs = kept(tmp_path, pool_1=[*good, bad])
-    result = MemorizationResult.of(tables.all_curves(runs))
+    result = MemorizationResult.of(as_curves.all_curves(runs))
     text = tables.not_fitted(runs, result)
     share = runs.noise("vgg-C8").given[0]
     assert f"when trained without noise: vgg-C8 {share:.3f}." in text
@@ -196,7 +201,7 @@ def test_networks_that_do_not_fit_are_named(tmp_path):
 
 @pytest.fixture(scope="module")
 def runs():
-    return tables.Runs(tables.RESULTS)
+    return Runs(tables.RESULTS)
 
 
 def test_readme_shows_the_results(runs):
@@ -285,7 +290,7 @@ def test_trainings_go_on_where_the_store_ends(train, pictures, tmp_path, capsys)
     train.main(options)
     said = capsys.readouterr().out
     assert "failed" not in said
-    runs = tables.Runs(store)
+    runs = Runs(store)
     assert [(t.seed, t.epochs, t.limit, t.rates) for t in runs.of("lenet-cifar")] == [
         (seed, 2, 2, [0.0, 0.3, 0.5]) for seed in range(2)
     ]

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import published
-from checks import difficulty, table
+from checks import difficulty
 from evidence import N_SUBSETS, averages, p_by_v1, p_of, subsets
 from scipy.optimize import brentq
 
+from experiments.pages import table
 from heldout.statistics import bernstein_bound
 
 GROUPS = (1, 12, 25, 50, 125, 250, 625, 1250)  # as far as there are networks
@@ -29,7 +30,7 @@ def told(p: Sequence[float]) -> str:
 
 def table_1(networks: Any, name: str) -> str:
     """p of N networks averaged, by the tight range of T and by v1's."""
-    of = [m for _, m in sorted(networks.groups[name].items())]
+    of = networks.each(name)
     rows = []
     for size in sorted({*groups(len(of)), *published.TABLE_1}):
         theirs = [told(p) for p in published.TABLE_1.get(size, ((), ()))]
@@ -65,26 +66,27 @@ def table_2(networks: Any) -> str:
     return table(head, rows) if rows else ""
 
 
-def correlations(p: np.ndarray, errors: Mapping[str, np.ndarray]) -> list[str]:
+def correlations(p: np.ndarray, errors: Iterable[np.ndarray]) -> list[float]:
     """Of p with each error, %."""
-    return [f"{100 * np.corrcoef(p, e)[0, 1]:+.1f}" for e in errors.values()]
+    return [100 * np.corrcoef(p, e)[0, 1] for e in errors]
 
 
 def with_error(networks: Any) -> str:
     """v1, figure 9, third row: does p go with an error? And in the tenth of lowest error? With the control's, too."""
     rows = []
     for family in networks.families():
-        of = [m for _, m in sorted(networks.groups.get(f"{family}-leak0", {}).items())]
+        of = networks.each(f"{family}-leak0")
         if len(of) < 10:
             continue
-        error = {part: np.array([m[f"{part}/error"].mean() for m in of]) for part in (*PARTS, "train")}
+        error = networks.errors(f"{family}-leak0")
         lowest = {part: np.argsort(error[part], kind="stable")[: len(of) // 10] for part in PARTS}
         for method in ("bernstein", "betting"):
             for part in PARTS:
                 p = np.array([p_of(m[f"{part}/T"], method) for m in of])
                 few = [f"{(p[low] < 0.5).sum()} of {len(low)}" for low in lowest.values()]
                 below = f"{100 * np.mean(p < 0.5):.0f} %"
-                rows.append([f"{family}-leak0", str(len(of)), part, method, *correlations(p, error), *few, below])
+                told = [f"{c:+.1f}" for c in correlations(p, error.values())]
+                rows.append([f"{family}-leak0", str(len(of)), part, method, *told, *few, below])
     theirs = published.CORRELATION
     rows.append(["v1, VGG-like", str(published.N), "test", "bernstein", f"{theirs['test']:+.1f}", "",
                  f"{theirs['train']:+.1f}", "almost all", "", ""])  # fmt: skip
@@ -132,7 +134,7 @@ def small_sets(networks: Any, name: str) -> str:
     T, error = whole["control/T"], whole["control/error"]
     if len(T) <= small:
         return ""
-    each = [m["control/T"] for _, m in sorted(networks.groups[name].items())]
+    each = [m["control/T"] for m in networks.each(name)]
     hard = difficulty(networks, name)["control"]
     tried = [(f"any {small:,}", size, averages(each, size), None) for size in (50, 125, n) if size <= n]
     for factor in (1.5, published.HARDER):

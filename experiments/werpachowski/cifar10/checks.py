@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 import store
+from evidence import z_of
 from store import statistics
 
+from experiments.pages import table
 from heldout.independence.score_maps import score_map_statistics
 from heldout.orbit import RULES, Translations
 from heldout.statistics import independence_test
@@ -35,10 +37,6 @@ def difference(test: np.ndarray, control: np.ndarray, y: np.ndarray, y_control: 
     other = sum(((v := control[y_control == c]) - v.mean()) @ (v - v.mean()) for c in classes)
     other /= m.sum() - len(classes)
     return float(weights @ means), float(np.sqrt(spread * (weights**2 / n).sum() + other * (weights**2 / m).sum()))
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    return "\n".join("| " + " | ".join(r) + " |" for r in [head, ["---"] * len(head), *rows])
 
 
 def interval(d: float, se: float, digits: int = 5) -> str:
@@ -124,7 +122,7 @@ def frames(folder: Path, labels: dict[str, np.ndarray]) -> str:
     rows = []
     for (name, frame), by_part in found.items():
         T = {p: np.mean(t, axis=0) for p, t in by_part.items()}
-        cells = [f"{t.mean():+.5f} (z {t.mean() / (t.std(ddof=1) / len(t) ** 0.5):.1f})" for t in T.values()]
+        cells = [f"{t.mean():+.5f} (z {z_of(t):.1f})" for t in T.values()]
         d, se = difference(T["test"], T["control"], labels["test"], labels["control"])
         rows.append([name, str(len(by_part["test"])), frame, *cells, interval(d, se), f"{d / se:+.1f}"])
     head = ["networks", "number", "frame", "mean T, test", "control", "test minus control (95 %)", "z"]

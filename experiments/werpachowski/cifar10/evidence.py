@@ -31,6 +31,11 @@ def p_by_v1(T: np.ndarray) -> float:
     return independence_test(T, lower=lower, upper=upper, method="bernstein").p_value
 
 
+def z_of(T: np.ndarray) -> float:
+    """Of its mean, as if pictures were drawn independently."""
+    return T.mean() / (T.std(ddof=1) / len(T) ** 0.5)
+
+
 def averages(T: Sequence[np.ndarray], size: int) -> list[np.ndarray]:
     """T of `size` networks averaged, picture by picture; no network is in two averages (v1 3.1)."""
     return [np.mean(T[i : i + size], axis=0) for i in range(0, len(T) - size + 1, size)]

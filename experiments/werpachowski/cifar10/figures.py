@@ -17,8 +17,8 @@ import published
 import store
 from against import groups
 from evidence import N_SUBSETS, averages, p_of, subsets
+from kept import HERE, LEAKS, MAIN
 from store import statistics
-from tables import HERE, LEAKS, MAIN
 
 from experiments.pages import save
 

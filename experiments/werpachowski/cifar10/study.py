@@ -18,6 +18,7 @@ import argparse
 import hashlib
 import json
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -25,8 +26,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
-import store
 import torch
+
+sys.path.append(str(Path(__file__).resolve().parents[3]))
+import store
 from codes import RADIUS, Maps, Orbit, full, ranks, strongest
 from networks import NETWORKS, Layers, Weights, Wide, finished
 from pictures import BATCH, MARGIN, SIDE, SPLIT_SEED, read

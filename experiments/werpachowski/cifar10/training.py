@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +10,8 @@ from networks import NETWORKS, Weights, logits
 from rescaled import Data, normalised, windows
 from torch import Tensor
 from torch.nn import functional as F
+
+from experiments.graphs import captured, laid, on
 
 
 @dataclass(frozen=True)
@@ -87,14 +88,7 @@ class Training:
         self.steps = self.epoch = self.done = 0
 
     def placed(self, t: Tensor) -> Tensor:
-        return self.laid(t.to(self.device))
-
-    def laid(self, t: Tensor) -> Tensor:
-        """In memory as the weights are: the fused step goes through both side by side."""
-        return t.contiguous(memory_format=torch.channels_last) if t.ndim == 4 else t.contiguous()
-
-    def on(self) -> contextlib.AbstractContextManager:
-        return torch.cuda.stream(self.stream) if self.cuda else contextlib.nullcontext()
+        return laid(t.to(self.device))
 
     def batch(self) -> tuple[Tensor, Tensor]:
         """The next pictures, cropped and flipped, and their labels."""
@@ -125,32 +119,19 @@ class Training:
                 found[i] = gradient
             for places, decay in self.kinds:
                 torch._fused_sgd_(
-                    [self.weights.tensors[i] for i in places], [self.laid(found[i]) for i in places],
+                    [self.weights.tensors[i] for i in places], [laid(found[i]) for i in places],
                     [self.moments[i] for i in places], weight_decay=decay, momentum=self.setting.momentum,
                     lr=self.rate, dampening=0.0, nesterov=True, maximize=False, is_first_step=False,
                 )  # fmt: skip
 
     def prepare(self) -> None:
         """Turn a step into a graph."""
-        if not self.cuda:
-            return
-        torch.cuda.synchronize()
-        with self.on():
-            for _ in range(3):
-                self.count.zero_()
-                self.step()
-        torch.cuda.synchronize()
-        torch._C._cuda_clearCublasWorkspaces()  # else graphs that run side by side would share one
-        self.graph = torch.cuda.CUDAGraph()
-        self.graph.register_generator_state(self.generator)
-        with torch.cuda.graph(self.graph, stream=self.stream):
-            self.step()
-        torch._C._cuda_clearCublasWorkspaces()
-        torch.cuda.synchronize()
+        if self.cuda:
+            self.graph = captured(self.step, self.count, self.generator, self.stream)
 
     def begin(self, pool: np.ndarray, seed: int) -> None:
         """A network as new, and the order of all its batches."""
-        with self.on(), torch.no_grad():
+        with on(self.stream), torch.no_grad():
             self.generator.manual_seed(seed)
             fresh = Weights.initial(self.layers, torch.Generator().manual_seed(seed))
             for mine, theirs in ((self.weights.tensors, fresh.tensors), (self.weights.statistics, fresh.statistics)):
@@ -173,7 +154,7 @@ class Training:
         """One step; `right` counts over the last epoch."""
         if self.done >= self.steps:
             return
-        with self.on():
+        with on(self.stream):
             if self.done == self.steps - self.epoch:
                 self.right.zero_()
             if self.graph is None:
@@ -184,7 +165,7 @@ class Training:
 
     def accuracy(self) -> float:
         """On the last epoch, as trained."""
-        with self.on():
+        with on(self.stream):
             return float(self.right) / (self.epoch * self.setting.batch)
 
 

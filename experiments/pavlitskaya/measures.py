@@ -1,0 +1,156 @@
+"""Numbers of the tables: ours and the published ones, effects of the factors, how orders agree, who does not fit."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from published import FACTORS, METRICS, VALUES
+from runs import FAMILIES, NAMES, Runs
+from scipy.stats import spearmanr
+from trained import Trained
+
+from heldout import MemorizationResult
+from heldout.memorization.metrics import Estimate
+
+FIT = 0.95  # of the labels: below it a slope may be that of a training cut short
+SIZES = {"C1 to C4": (1, 2, 3, 4), "C5 to C8": (5, 6, 7, 8)}  # 45,000 and 5,000 images to train on
+Metric = tuple[str, str]
+Values = Callable[[str, Metric], dict[str, float]]  # of C1 to C8, by family and metric
+
+
+# --- values of the metrics ---------------------------------------------------------------------------
+
+
+def estimate(result: MemorizationResult, model: str, metric: Metric) -> Estimate | None:
+    found = result.curve(model, metric[0])
+    return None if found is None else found.estimates[metric[1]]
+
+
+def value(result: MemorizationResult, model: str, metric: Metric) -> float:
+    found = estimate(result, model, metric)
+    return math.nan if found is None else found.value
+
+
+def ours(result: MemorizationResult, family: str, metric: Metric) -> dict[str, float]:
+    return {k: value(result, f"{family}-{k}", metric) for k in VALUES[family]}
+
+
+def theirs(family: str, metric: Metric) -> dict[str, float]:
+    return {k: v[METRICS.index(metric)] for k, v in VALUES[family].items()}
+
+
+def sources(result: MemorizationResult) -> dict[str, Values]:
+    return {"ours": functools.partial(ours, result), "published": theirs}
+
+
+def known(values: dict[str, float]) -> dict[str, float]:
+    return {k: v for k, v in values.items() if not math.isnan(v)}
+
+
+# --- factors, and orders -----------------------------------------------------------------------------
+
+
+def effects(values: dict[str, float]) -> dict[str, tuple[float, float]]:
+    """Main effects of the three factors (difference of means) and the share of the variance that each takes."""
+    if any(math.isnan(v) for v in values.values()):
+        return dict.fromkeys(FACTORS, (math.nan, math.nan))
+    mean = sum(values.values()) / 8
+    total = sum((v - mean) ** 2 for v in values.values())
+    found = {}
+    for name, signs in FACTORS.items():
+        effect = sum(signs[k] * v for k, v in values.items()) / 4
+        found[name] = (effect, 8 * (effect / 2) ** 2 / total if total else math.nan)
+    return found
+
+
+def largest(values_of: Values) -> list[str]:
+    """The factor with the largest share of the variance, for every metric of both families that is known."""
+    found = [effects(values_of(family, metric)) for family in FAMILIES for metric in METRICS]
+    return [max(f, key=lambda name: f[name][1]) for f in found if not any(math.isnan(s) for _, s in f.values())]
+
+
+def rank_correlation(some: dict[str, float], others: dict[str, float]) -> float:
+    """Spearman's, over the models of the first."""
+    return spearmanr(list(some.values()), [others[k] for k in some]).statistic if len(some) > 2 else math.nan
+
+
+def in_order(values: list[float], metric: Metric) -> int:
+    """Of the 16 pairs of one of C1 to C4 and one of C5 to C8, how many the metric puts in that order."""
+    sign = -1 if metric == ("pmv", "k_S") else 1
+    return sum(sign * values[a] < sign * values[b] for a in range(4) for b in range(4, 8))
+
+
+def apart(result: MemorizationResult, family: str, metric: Metric) -> tuple[int, int] | None:
+    """Of the same 16 pairs, how many have 95 % intervals that do not overlap, in that order and in the other."""
+    found = [estimate(result, f"{family}-{k}", metric) for k in VALUES[family]]
+    if any(e is None for e in found):
+        return None
+    ends = [(e.low, e.high) for e in found if e is not None]
+    if metric == ("pmv", "k_S"):
+        ends = [(-high, -low) for low, high in ends]
+    pairs = [(ends[a], ends[b]) for a in range(4) for b in range(4, 8)]
+    return sum(a[1] < b[0] for a, b in pairs), sum(b[1] < a[0] for a, b in pairs)
+
+
+# --- accuracies --------------------------------------------------------------------------------------
+
+
+def accuracies(several: list[Trained]) -> list[float]:
+    """On training, validation and test images, per cent, mean over seeds without label noise."""
+    return [100 * float(np.mean([t.clean[k] for t in several])) for k in ("pmv", "val", "test")]
+
+
+def left(found: dict[str, np.ndarray], corruption: int, severity: int) -> dict[str, float]:
+    """Share of the clean accuracy that a corruption leaves, mean over the models of either size of training set."""
+    shares = {}
+    for size, which in SIZES.items():
+        some = [share for name, share in found.items() if "-C" in name and int(name[-1]) in which]
+        shares[size] = np.mean([share[corruption, severity] / share[corruption, 0] for share in some])
+    return shares
+
+
+def regularised(name: str) -> bool:
+    return "-C" in name and int(name[-1]) % 2 == 1
+
+
+def below_fit(runs: Runs) -> tuple[dict[str, float], dict[str, float]]:
+    """Right on too few labels: without noise; and of the others that are not regularised, where half are wrong."""
+    noise = {name: found for name in NAMES if (found := runs.noise(name)) is not None}
+    short = {n: v.given[0] for n, v in noise.items() if v.given[0] < FIT}
+    half = {n: v.given[-1] for n, v in noise.items() if n not in short and not regularised(n) and v.given[-1] < FIT}
+    return short, half
+
+
+def by_learning_rate(folder: Path) -> list[tuple[float, int, list[float]]]:
+    """Of VGG C6: learning rate, epochs, and the share right on true labels and on those of which half are wrong."""
+    with np.load(folder / "learning-rates.npz") as f:
+        kept = [json.loads(str(f[key])) for key in f.files if key.endswith("/record")]
+    records = [t.record for t in Runs(folder).of("vgg-C6") if t.seed == 0] + kept
+    found = []
+    for record in sorted(records, key=lambda r: r["setting"]["rate"]):
+        s, by_rate = record["setting"], {float(k): v for k, v in record["summary"].items()}
+        found.append((s["rate"], s["epochs"], [by_rate[r]["pmv"] for r in (0.0, 0.5) if r in by_rate]))
+    return found
+
+
+# --- what `heldout memorization` says ----------------------------------------------------------------
+
+
+def unfit(result: MemorizationResult, perturbation: str) -> list[str]:
+    """Models that it does not rank, as they do not fit their labels."""
+    return [c.model for c in result.curves if c.perturbation == perturbation and c.unfit is not None]
+
+
+def at_other_rates(result: MemorizationResult) -> list[str]:
+    """Models that it does not rank by label noise, as others were trained at other rates."""
+    return sorted({model for u in result.unranked if u.perturbation == "ptv" for model in u.models})
+
+
+def opposed(result: MemorizationResult) -> int:
+    """Pairs that two metrics order in opposite ways, both significantly."""
+    return len({frozenset(d.models) for d in result.disagreements})

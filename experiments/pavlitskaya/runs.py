@@ -1,0 +1,78 @@
+"""The trainings that are kept in results/: those of one network that go together, and the bits of their curves."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from trained import Trained, alike, newest_first, read
+
+FAMILIES = {"vgg": "VGG", "resnet": "ResNet"}
+OTHERS = ("lenet-mnist", "lenet-cifar", "mobilenet-mnist", "mobilenet-cifar")
+NAMES = [f"{family}-C{i}" for family in FAMILIES for i in range(1, 9)] + list(OTHERS)
+
+
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """Trainings of one network at rates of label noise: axes are (rates, seeds, images)."""
+
+    trained: list[Trained]
+    others: list[Trained]  # with another learning rate or number of epochs, or an earlier training of a seed
+    rates: np.ndarray
+    on_given: np.ndarray  # right on the labels trained on
+    on_true: np.ndarray
+    wrong: np.ndarray
+
+    @classmethod
+    def of(cls, several: list[Trained]) -> Noise:
+        trained = alike(several)
+        rates = sorted(set.intersection(*(set(t.rates) for t in trained)))  # so that no seed is dropped
+        axes = [[(t[f"rate{r:.1f}/train"], t[f"rate{r:.1f}/targets"], t["rate0.0/targets"]) for t in trained]
+                for r in rates]  # fmt: skip
+        said, given, truth = np.array(axes).transpose(2, 0, 1, 3)
+        others = [t for t in several if t not in trained]
+        return cls(trained, others, np.array(rates), said == given, said == truth, given != truth)
+
+    @property
+    def given(self) -> np.ndarray:
+        """(rates,) accuracy on the labels trained on."""
+        return self.on_given.mean(axis=(1, 2))
+
+
+class Runs:
+    """Everything that was trained: files sorted by name, later ones before earlier ones."""
+
+    def __init__(self, folder: Path) -> None:
+        self.fgsm: dict[str, np.ndarray] = {}
+        if (folder / "fgsm.npz").exists():
+            with np.load(folder / "fgsm.npz") as f:
+                self.fgsm = {key: f[key] for key in f.files}
+        self.trained = [t for path in newest_first(folder.glob("pool-*.npz")) for t in read(path)]
+
+    def of(self, name: str) -> list[Trained]:
+        return [t for t in self.trained if t.name == name]
+
+    def noise(self, name: str) -> Noise | None:
+        """The trainings with several rates."""
+        several = [t for t in self.of(name) if len(t.rates) > 2]
+        return Noise.of(several) if several else None
+
+    def plain(self, name: str) -> list[Trained]:
+        """Without noise: those whose curves there are, or else all."""
+        own = self.of(name)
+        return alike([t for t in own if t.get("curves/spatial") is not None] or own)
+
+    def curves(self, name: str, kind: str) -> list[np.ndarray]:
+        """The bits of one curve, for each seed there is.
+
+        Of FGSM those by the margin's gradient, which is not rounded to 0, where there are any (fgsm.py).
+        """
+        found = [(t, t.get(f"curves/{kind}")) for t in self.plain(name)]
+        if kind == "fgsm":
+            again = [(t, self.fgsm.get(f"{t.file}/{name}/seed{t.seed}/curves/fgsm")) for t, _ in found]
+            by_margin = [bits if t.record.get("fgsm") == "margin" else remade
+                         for (t, bits), (_, remade) in zip(found, again, strict=True)]  # fmt: skip
+            if any(bits is not None for bits in by_margin):
+                return [bits for bits in by_margin if bits is not None]
+        return [bits for _, bits in found if bits is not None]
