@@ -13,10 +13,10 @@ times as large batches, 15 epochs, and points of decay as shares of these. Adam 
 there: much of the search fails, and checkpoints below 50 % are left out by pools.py.
 
 64 networks of 15 epochs are 200,000 steps of a few hundred kernels, most of which are too small to fill a GPU: by
-itself a step took two to four milliseconds on an H200. So a step is one CUDA graph, and several networks run side by side on
-streams of one process, which one thread feeds: whichever is about to run dry gets its next steps. (Processes would take
-turns on the GPU.) The longest are begun first, and none is begun that would not end in time at the pace of those before
-it; at the limit what is not done is given up. Eight side by side, all 64 took twelve minutes.
+itself a step took two to four milliseconds on an H200. So a step is one CUDA graph, and several networks run side by
+side on streams of one process, which one thread feeds: whichever is about to run dry gets its next steps. (Processes
+would take turns on the GPU.) The longest are begun first, and none is begun that would not end in time at the pace of
+those before it; at the limit what is not done is given up. Eight side by side, all 64 took twelve minutes.
 
 `probe` takes half a minute: it holds captured steps against the same steps uncaptured (they gave the same bits), times
 the dearest and the cheapest setting, finds how many networks to run side by side, and says how long the whole search

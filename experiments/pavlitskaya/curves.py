@@ -11,6 +11,7 @@ from heldout import Curve
 from heldout.memorization.retrained import does_not_fit
 
 IMAGES = 2_000
+RATES = 6  # of label noise, in the paper
 UNITS = {
     "spatial": ("pixels and degrees, the worst of 125 moves", 1.0),
     "fgsm": ("of 255", 1.0),
@@ -53,13 +54,27 @@ def all_curves(runs: Runs) -> list[Curve]:
     return found
 
 
+def by_length(runs: Runs) -> dict[str, list[tuple[Noise, list[Curve]]]]:
+    """PMV and PTV of networks that were trained at six rates for several numbers of epochs, the fewest first."""
+    found = {}
+    for name in NAMES:
+        whole = [t for t in runs.of(name) if len(t.rates) == RATES]
+        lengths = sorted({t.limit for t in whole if t.limit is not None})
+        if len(lengths) > 1:
+            several = [Noise.of([t for t in whole if t.limit == length]) for length in lengths]
+            found[name] = [(noise, noise_curves(name, noise)) for noise in several]
+    return found
+
+
 def corruptions(runs: Runs) -> dict[str, np.ndarray]:
     """Per network (15, 6) accuracies, severity 0 first, mean over the seeds that have them."""
     found = {}
     for name in NAMES:
         shares = []
         for t in runs.plain(name):
-            if (bits := t.get("curves/corruptions")) is not None:
+            bits = t.get("curves/corruptions")
+            bits = runs.again(t, "corruptions") if bits is None else bits
+            if bits is not None:
                 share = unpacked(bits).mean(axis=-1)
                 clean = unpacked(t["curves/spatial"])[0].mean()
                 shares.append(np.concatenate([np.full((len(share), 1), clean), share], axis=1))

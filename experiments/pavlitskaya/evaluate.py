@@ -18,13 +18,14 @@ IMAGES = 2_000
 STRENGTHS = tuple(range(9))  # spatial: pixels and degrees; FGSM: of 255
 NOISE = tuple(8 * s for s in STRENGTHS)  # standard deviation, of 255
 BATCH = 2_500  # always so many at once: cuDNN plans every convolution anew for a batch of another size
+FEW = 100  # on a processor, where memory for more is mapped anew by every layer
 
 
 @torch.no_grad()
 def answers(network: nn.Module, scale: float, x: Tensor) -> Tensor:
     """What a network says of pictures of raw pixels."""
     out = []
-    for part in x.split(BATCH):
+    for part in x.split(BATCH if x.is_cuda else FEW):
         y = part.float() * scale
         if y.is_cuda and len(y) < BATCH:
             y = torch.cat([y, y[:1].expand(BATCH - len(y), *y.shape[1:])])

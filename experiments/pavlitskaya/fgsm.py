@@ -15,10 +15,9 @@ import sys
 from pathlib import Path
 
 import numpy as np
-import torch
 from data import read_cifar, read_mnist
 from evaluate import IMAGES, STRENGTHS
-from networks import settings
+from weights import kept
 
 from heldout import LabelledImages, perturbation_curve
 from heldout.images import Whole, from_arrays
@@ -32,22 +31,12 @@ def main(folder: Path) -> None:
     data = {"cifar": read_cifar(folder), "mnist": read_mnist(folder)}
     found = {}
     for family in ("resnet", "lenet"):
-        with np.load(HERE / "results" / f"weights-{family}.npz") as f:
-            weights = {key: f[key] for key in f.files}
-        for name in sorted({key.split("/")[0] for key in weights}):
-            setting = settings()[name]
-            network = setting.build(torch.Generator().manual_seed(0))
-            state = {
-                key.removeprefix(f"{name}/seed0/"): torch.from_numpy(value.astype(np.float32))
-                for key, value in weights.items()
-                if key.startswith(f"{name}/seed0/")
-            }
-            network.load_state_dict(state, strict=False)
+        for name, seed, setting, network in kept(HERE / "results" / f"weights-{family}.npz"):
             own = data[setting.data]
             x = np.ascontiguousarray(own["train"][:IMAGES].transpose(0, 2, 3, 1))
             images = LabelledImages(from_arrays(x, own["train_y"][:IMAGES]), Whole(), scale=setting.scale)
-            curve = perturbation_curve(TorchScorer(network.eval()), images, "fgsm", STRENGTHS, name=name)
-            found[f"{POOL}/{name}/seed0/curves/fgsm"] = np.packbits(curve.correct[:, 0], axis=1)
+            curve = perturbation_curve(TorchScorer(network), images, "fgsm", STRENGTHS, name=name)
+            found[f"{POOL}/{name}/seed{seed}/curves/fgsm"] = np.packbits(curve.correct[:, 0], axis=1)
             print(name, " ".join(f"{a:.3f}" for a in curve.accuracy), flush=True)
     np.savez_compressed(HERE / "results" / "fgsm.npz", **found)
 

@@ -44,10 +44,11 @@ class Runs:
     """Everything that was trained: files sorted by name, later ones before earlier ones."""
 
     def __init__(self, folder: Path) -> None:
-        self.fgsm: dict[str, np.ndarray] = {}
-        if (folder / "fgsm.npz").exists():
-            with np.load(folder / "fgsm.npz") as f:
-                self.fgsm = {key: f[key] for key in f.files}
+        self.remade: dict[str, np.ndarray] = {}  # curves from kept weights (fgsm.py, corruptions.py)
+        for path in (folder / "fgsm.npz", folder / "corruptions.npz"):
+            if path.exists():
+                with np.load(path) as f:
+                    self.remade |= {key: f[key] for key in f.files}
         self.trained = [t for path in newest_first(folder.glob("pool-*.npz")) for t in read(path)]
 
     def of(self, name: str) -> list[Trained]:
@@ -68,11 +69,15 @@ class Runs:
 
         Of FGSM those by the margin's gradient, which is not rounded to 0, where there are any (fgsm.py).
         """
-        found = [(t, t.get(f"curves/{kind}")) for t in self.plain(name)]
+        trained = self.plain(name)
+        found = [t.get(f"curves/{kind}") for t in trained]
         if kind == "fgsm":
-            again = [(t, self.fgsm.get(f"{t.file}/{name}/seed{t.seed}/curves/fgsm")) for t, _ in found]
-            by_margin = [bits if t.record.get("fgsm") == "margin" else remade
-                         for (t, bits), (_, remade) in zip(found, again, strict=True)]  # fmt: skip
+            by_margin = [bits if t.record.get("fgsm") == "margin" else self.again(t, kind)
+                         for t, bits in zip(trained, found, strict=True)]  # fmt: skip
             if any(bits is not None for bits in by_margin):
-                return [bits for bits in by_margin if bits is not None]
-        return [bits for _, bits in found if bits is not None]
+                found = by_margin
+        return [bits for bits in found if bits is not None]
+
+    def again(self, t: Trained, kind: str) -> np.ndarray | None:
+        """The bits of a curve that was made from its weights later on."""
+        return self.remade.get(f"{t.file}/{t.name}/seed{t.seed}/curves/{kind}")

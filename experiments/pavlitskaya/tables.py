@@ -15,7 +15,7 @@ from pathlib import Path
 
 import measures
 import numpy as np
-from curves import all_curves, corruptions
+from curves import all_curves, by_length, corruptions
 from measures import FIT, SIZES, Metric, value
 from published import ACCURACY, EPOCHS, FACTORS, METRICS, VALUES, learning_rate
 from runs import FAMILIES, NAMES, Runs
@@ -124,6 +124,21 @@ def in_short(result: MemorizationResult) -> str:
             [f"PTV k_PTV, {model}", f"{value(result, model, METRICS[1]):.2f}", f"{VALUES['others'][model][1]:.2f}"]
         )
     return "\n".join(table(["", "ours", "published"], rows)).rstrip()
+
+
+def lengths(runs: Runs) -> str:
+    """Label noise of the same network after fewer and more epochs, beside the published values."""
+    rows = []
+    for name, several in by_length(runs).items():
+        family, number = name.split("-")
+        for noise, curves in several:
+            slopes = [curve.estimates[metric] for curve, (_, metric) in zip(curves, METRICS[:2], strict=True)]
+            told = [f"{e.value:.2f} ({e.low:.2f} to {e.high:.2f})" for e in slopes]
+            rows.append([name, str(noise.trained[0].epochs), str(len(noise.trained)), *told, f"{noise.given[-1]:.2f}"])
+        published = [f"{v:.2f}" for v in VALUES[family][number][:2]]
+        rows.append([f"{name}, published", str(EPOCHS), "", *published, ""])
+    head = ["", "epochs", "seeds", *map(title, METRICS[:2]), "right on labels of which half are wrong"]
+    return "\n".join(table(head, rows)).rstrip()
 
 
 def effect_tables(result: MemorizationResult) -> list[str]:
@@ -338,7 +353,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     (RESULTS / "tables.md").write_text("\n".join(lines).rstrip() + "\n")
     print("\n".join(lines))
     made = {"in short": in_short(result), "asked": asked(pools), "was cut": was_cut(runs)}
-    made |= {"not fitted": not_fitted(runs, result), "learning rates": learning_rates(RESULTS)}
+    made |= {
+        "lengths": lengths(runs),
+        "not fitted": not_fitted(runs, result),
+        "learning rates": learning_rates(RESULTS),
+    }
     fill(HERE / "README.md", made)
     if args.report:
         for family, pool in pools.items():

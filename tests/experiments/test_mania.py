@@ -331,12 +331,12 @@ def test_probe_tells_captured_steps_from_wrong_ones(search, torch, data, capsys)
     assert search.differences(one, two)[0] > 0.2 * varies
     three = search.Training(3, s | {"rate": 0.06}, data, 2)  # as if the learning rate had been
     assert search.differences(one, three)[1] > 0.1
-    assert search.probe(data, [3, 7], 4, 9.0, most=2, seconds=0.05) in (1, 2)
+    assert search.probe(data, [3, 7], 8, 9.0, most=2, seconds=0.05) in (1, 2)
     assert "Run with --lanes" in capsys.readouterr().out
     original = search.Training.capture
     search.Training.capture = lambda t: setattr(t, "step", lambda: None)
     try:
-        assert search.probe(data, [3], 4, 9.0, most=1, seconds=0.05) == 0
+        assert search.probe(data, [3], 8, 9.0, most=1, seconds=0.05) == 0
     finally:
         search.Training.capture = original
     assert "WRONG" in capsys.readouterr().out
