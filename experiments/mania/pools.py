@@ -95,16 +95,38 @@ def networks(folder: Path, wanted: Callable[[str], bool]) -> Predictions:
     return Predictions.from_correct(np.array(list(kept.values())), names=list(kept))
 
 
-def checkpoints(folder: Path, least: float = 0.5) -> Predictions:
-    """Those of search.py with at least this accuracy, by `model<seed>/<number>`; each network once."""
+def searched(folder: Path) -> dict[str, np.ndarray]:
+    """What each network of search.py gets right at its checkpoints, by `model<seed>`; each network once."""
     found: dict[str, np.ndarray] = {}
     for path in sorted(folder.glob("search-*.npz")):
         with np.load(path) as f:
             for key in sorted(k for k in f.files if k.endswith("/distances")):
-                for i, row in enumerate(f[key]):
-                    if (row == 0).mean() >= least:
-                        found.setdefault(f"{key.removesuffix('/distances')}/{i}", row == 0)
+                found.setdefault(key.removesuffix("/distances"), f[key] == 0)
+    return found
+
+
+def checkpoints(folder: Path, least: float = 0.5) -> Predictions:
+    """Those of search.py with at least this accuracy, by `model<seed>/<number>`."""
+    found = {f"{name}/{i}": row for name, rows in searched(folder).items() for i, row in enumerate(rows)}
+    found = {name: row for name, row in found.items() if row.mean() >= least}
     return Predictions.from_correct(np.array(list(found.values())), names=list(found))
+
+
+def by_training(folder: Path) -> dict[str, Any]:
+    """Of the random search: how many were trained, and how alike two checkpoints of one training are and two of two."""
+    whole, kept = searched(folder), checkpoints(folder)
+    right = kept.correct.astype(np.float64)
+    p = right.mean(axis=1)
+    alike = (right @ right.T + (1 - right) @ (1 - right).T) / right.shape[1]
+    chance = np.outer(p, p) + np.outer(1 - p, 1 - p)
+    training = np.array([name.split("/")[0] for name in kept.names])
+    same = training[:, None] == training
+    pairs = np.triu(np.ones(alike.shape, dtype=bool), 1)
+    shares = {"one": pairs & same, "two": pairs & ~same}
+    return {
+        "trainings": len(whole), "checkpoints": sum(map(len, whole.values())), "kept_trainings": len(set(training)),
+        **{f"pairs_of_{k}": [int(w.sum()), float(alike[w].mean()), float(chance[w].mean())] for k, w in shares.items()},
+    }  # fmt: skip
 
 
 POOLS = {
@@ -248,6 +270,8 @@ def main(argv: list[str] | None = None) -> None:
     for name, pool in POOLS.items():
         if pool.there(args.data) and name in args.only:
             found[name] = measure(pool.read(args.data), pool)
+            if pool.stored:
+                found[name] |= by_training(RESULTS)
             print(name, found[name]["models"], found[name]["similarity"], flush=True)
     both = known | found
     save(args.out, {name: both[name] for name in ("published", "timm", *POOLS) if name in both})

@@ -92,6 +92,21 @@ def test_pools_without_their_files_keep_what_is_known(tmp_path):
     assert found["published"] == KEPT["published"]
 
 
+def test_pairs_of_one_training_and_of_two(tmp_path):
+    """Three checkpoints of one network and one of another, by hand; one is below 50 %, one network is in two files."""
+    from experiments.mania import pools
+
+    one = np.array([[0, 0, 1, 2], [0, 0, 0, 1], [5, 4, 1, 0]], dtype=np.uint8)  # right where 0
+    two = np.array([[0, 1, 0, 1]], dtype=np.uint8)
+    np.savez(tmp_path / "search-1.npz", **{"model0/distances": one})
+    np.savez(tmp_path / "search-2.npz", **{"model0/distances": one[:1], "model7/distances": two})
+    assert pools.checkpoints(tmp_path).names == ("model0/0", "model0/1", "model7/0")
+    found = pools.by_training(tmp_path)
+    assert (found["trainings"], found["checkpoints"], found["kept_trainings"]) == (2, 4, 2)
+    assert found["pairs_of_one"] == [1, 0.75, 0.5]
+    assert found["pairs_of_two"] == [2, (0.5 + 0.75) / 2, 0.5]
+
+
 # --- the search --------------------------------------------------------------------------------------
 
 
