@@ -65,8 +65,9 @@ def advice(result: MemorizationResult) -> tuple[page.Section, ...]:
          "k_max and SSE of perturbed pictures: a nearest-neighbour classifier, which memorises everything, can have a "
          "lower spatial k_max than a linear model. Compare like with like: one architecture, one augmentation."),
         (trainings,
-         "k_S and k_PTV are about a way of training, on this many examples with so many wrong labels; not about one "
-         "finished model. They say nothing of a method that does not fit its labels: one that, at some share r of "
+         "k_S and k_PTV are about a way of training, on this many examples with so many wrong labels, for so long: the "
+         "same network may memorise in twice the epochs what it did not before. They are not about one finished model, "
+         "and say nothing of a method that does not fit its labels: one that, at some share r of "
          f"wrong labels, is right on less than {LEAST:g} (1 − r) A of those it is trained on, A being its accuracy "
          f"without noise, or whose A is below {HALF:g}. It is named and not ranked by them."),
         (answer.corruptions(result),
