@@ -35,6 +35,13 @@ class Noise:
         return cls(trained, others, np.array(rates), said == given, said == truth, given != truth)
 
     @property
+    def learned(self) -> np.ndarray:
+        """(rates - 1,) share of the wrong labels that the networks say, from the first rate above 0 on."""
+        return np.array(
+            [right[wrong].mean() for right, wrong in zip(self.on_given, self.wrong, strict=True) if wrong.any()]
+        )
+
+    @property
     def given(self) -> np.ndarray:
         """(rates,) accuracy on the labels trained on."""
         return self.on_given.mean(axis=(1, 2))

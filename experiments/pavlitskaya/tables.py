@@ -22,6 +22,7 @@ from runs import FAMILIES, NAMES, Runs
 
 from experiments.pages import fill
 from heldout import MemorizationResult
+from heldout.memorization.metrics import slope
 from heldout.memorization.perturb import CORRUPTIONS
 
 HERE = Path(__file__).parent
@@ -134,10 +135,14 @@ def lengths(runs: Runs) -> str:
         for noise, curves in several:
             slopes = [curve.estimates[metric] for curve, (_, metric) in zip(curves, METRICS[:2], strict=True)]
             told = [f"{e.value:.2f} ({e.low:.2f} to {e.high:.2f})" for e in slopes]
-            rows.append([name, str(noise.trained[0].epochs), str(len(noise.trained)), *told, f"{noise.given[-1]:.2f}"])
-        published = [f"{v:.2f}" for v in VALUES[family][number][:2]]
-        rows.append([f"{name}, published", str(EPOCHS), "", *published, ""])
-    head = ["", "epochs", "seeds", *map(title, METRICS[:2]), "right on labels of which half are wrong"]
+            each = [slope(noise.on_given[:, s].mean(axis=1), noise.rates) for s in range(len(noise.trained))]
+            told.insert(1, ", ".join(f"{v:.2f}" for v in each))
+            learned = [f"{v:.2f}" for v in noise.learned[[0, -1]]]
+            rows.append([name, str(noise.trained[0].epochs), *told, *learned])
+        both = [f"{v:.2f}" for v in VALUES[family][number][:2]]
+        rows.append([f"{name}, published", str(EPOCHS), both[0], "", both[1], "", ""])
+    pmv, ptv = map(title, METRICS[:2])
+    head = ["", "epochs", pmv, "seed by seed", ptv, "wrong labels learned, rate 0.1", "rate 0.5"]
     return "\n".join(table(head, rows)).rstrip()
 
 

@@ -145,12 +145,18 @@ def test_lengths_stand_beside_each_other(tmp_path):
     few = made("resnet-C7", 0, epochs=99, rates=FOUR, rate=1e-3, schedule="steps")
     runs = kept(tmp_path, pool_1=[short, few], pool_3=[*parts, one])
     lines = tables.lengths(runs).splitlines()[2:]
-    assert [line.split(" | ")[:3] for line in lines] == [
-        ["| resnet-C5", "132", "1"], ["| resnet-C5", "250", "3"], ["| resnet-C5, published", "250", ""],
+    assert [line.split(" | ")[:2] for line in lines] == [
+        ["| resnet-C5", "132"], ["| resnet-C5", "250"], ["| resnet-C5, published", "250"],
     ]  # fmt: skip
-    assert lines[2].split(" | ")[3:5] == [f"{v:.2f}" for v in published.VALUES["resnet"]["C5"][:2]]
+    assert [len(line.split(" | ")[3].split(", ")) for line in lines[:2]] == [1, 3]  # a slope for each seed
+    assert lines[2].split(" | ")[2] == f"{published.VALUES['resnet']['C5'][0]:.2f}"
     noise, (pmv, _) = as_curves.by_length(runs)["resnet-C5"][1]
     assert noise.given == pytest.approx([0.97] * 6, abs=0.03)
+    by_hand = np.concatenate([p[f"resnet-C5/seed{s}/rate0.5/train"][hit] == p[f"resnet-C5/seed{s}/rate0.5/targets"][hit]
+                              for s, p in enumerate(parts)
+                              for hit in [p[f"resnet-C5/seed{s}/rate0.5/targets"] != p[f"resnet-C5/seed{s}/rate0.0/targets"]]])  # fmt: skip
+    assert noise.learned.shape == (5,)
+    assert noise.learned[-1] == pytest.approx(by_hand.mean())
     slope = np.polyfit(SIX, noise.given, 1)[0]
     assert pmv.estimates["k_S"].value == pytest.approx(abs(slope))
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.stats import kstest
 
 from heldout.errors import InputError
 from heldout.memorization.label_noise import noisy_labels
@@ -256,6 +259,51 @@ def test_trainings_that_differ_widen_the_interval(rng):
     assert inside / 150 > 0.90
     one = estimate(K_PTV, correct[:, 0].mean(axis=1), RATES, spread=spread(correct[:, 0]), rng=rng)
     assert one.high - one.low < 0.2
+
+
+@pytest.mark.parametrize("seeds", [3, 5])
+def test_networks_that_stand_at_every_strength_go_together(rng, seeds):
+    """The same networks, each off by a bend of its own, perturbed more and more: intervals for networks drawn anew.
+
+    As if every strength had other networks, and their covariance were known, the interval of SSE misses too often: a
+    test of the test.
+    """
+    strengths, n, repeats = np.arange(9.0), 4000, 200
+    true = 0.98 - 0.9 * (1 - np.exp(-strengths / 2.5))
+    inside, by_strength = {"k_max": 0, "SSE": 0}, 0
+    for _ in range(repeats):
+        bends = np.sin(np.pi * strengths / 8)[:, None] * rng.normal(0, 0.06, seeds)
+        correct = rng.random(n) < np.clip(true[:, None] + bends, 0, 1)[:, :, None]
+        u, accuracies, done = shares(correct), correct.mean(axis=2), np.ones((9, seeds), dtype=bool)
+        for metric in (K_MAX, SSE):
+            together = spread_of([u], accuracies, done, same=True)
+            found = estimate(metric, accuracies.mean(axis=1), strengths, spread=together, rng=rng, draws=400)
+            inside[metric.name] += found.low <= float(metric(true, strengths)) <= found.high
+        alone = spread_of([u], accuracies, done)
+        known = replace(alone, examples=alone.examples + alone.trainings, trainings=0 * alone.trainings)
+        found = estimate(SSE, accuracies.mean(axis=1), strengths, spread=known, rng=rng, draws=400)
+        by_strength += found.low <= float(SSE(true, strengths)) <= found.high
+    assert min(inside.values()) / repeats > 0.90, inside
+    assert by_strength / repeats < {3: 0.90, 5: 0.95}[seeds]
+
+
+def test_a_network_and_itself_at_every_strength(rng):
+    """(S2) and (S3) by hand for two strengths; the difference of equal strengths has no variance."""
+    correct = rng.random((1, 4, 300)) < rng.uniform(0.5, 0.9, (1, 4, 1))
+    twice = np.concatenate([correct, correct])
+    found = spread_of([shares(twice)], twice.mean(axis=2), np.ones((2, 4), dtype=bool), same=True)
+    assert found.variance(np.array([1.0, -1.0])) == pytest.approx(0, abs=1e-18)
+    accuracies = correct[0].mean(axis=1)
+    assert found.trainings == pytest.approx(np.full((2, 2), accuracies.var(ddof=1) / 4))
+    assert (found.fewest, found.rates.tolist()) == (3.0, [0, 0])
+    u = shares(correct)[0]
+    shared = (u.mean(axis=0) ** 2).sum() - u.var(axis=0, ddof=1).sum() / 4
+    assert found.examples == pytest.approx(np.full((2, 2), shared))
+    drawn = found.drawn(4000, rng)
+    np.testing.assert_allclose(drawn[:, 0], drawn[:, 1], atol=1e-9)
+    # of four trainings alone: Student's law with three degrees of freedom
+    only = replace(found, examples=0 * found.examples).drawn(4000, rng)[:, 0] / np.sqrt(found.trainings[0, 0])
+    assert kstest(only, "t", args=(3,)).pvalue > 1e-4
 
 
 def test_trainings_that_failed_do_not_count(rng):

@@ -34,6 +34,17 @@ def curve_of(model, correct, *, perturbation="spatial", strengths=STRENGTHS, eve
     )  # fmt: skip
 
 
+def test_a_model_that_is_perturbed_is_there_at_every_strength():
+    done = np.ones((6, 2), dtype=bool)
+    done[2, 1] = False
+    given = {"model": "net", "unit": "", "strengths": STRENGTHS, "correct": np.ones((6, 2, 9), bool), "even": True}
+    with pytest.raises(InputError, match="'spatial' differs from strength to strength"):
+        Curve.of(perturbation="spatial", done=done, seed=0, **given)
+    assert Curve.of(perturbation="pmv", done=done, seed=0, **given).trainings == 11  # those of label noise may fail
+    done[2] = False
+    assert Curve.of(perturbation="spatial", done=done, seed=0, **given).used.sum() == 5
+
+
 def falling(true_curve, n, rng):
     """(p, n) examples that fall one after the other, at a population's rates."""
     return rng.random(n)[None, :] < np.asarray(true_curve)[:, None]

@@ -69,13 +69,13 @@ def larger(
         t = least / size  # (C3)
         direction = b / (np.linalg.norm(b) or 1.0)
         off = metric.norm_of(t * a + e) - least - f @ direction
-        return size - float(np.linalg.norm(b)) > math.hypot(_quantile(off[:, None], tail, spread.units)[0], rare)
+        return size - float(np.linalg.norm(b)) > math.hypot(_quantile(off[:, None], tail, spread)[0], rare)
     signed, e, f = (np.concatenate([x, -x], axis=-1) for x in (a, e, f))
     top = int(signed.argmax())
     near = size - signed <= NEAR * (e[:, [top]] - e).std(axis=0) + 1e-12
     off = e[:, near].max(axis=1)[:, None] - f  # (C2), a column for each l'
     beyond = size - np.concatenate([b, -b])
-    return bool((beyond > np.hypot(_quantile(off, tail, spread.units), rare)).all())
+    return bool((beyond > np.hypot(_quantile(off, tail, spread), rare)).all())
 
 
 def _larger_slope(weights: Floats, a: float, b: float, spread: Spread, tail: float, rare: float) -> bool:
@@ -91,14 +91,16 @@ def _larger_slope(weights: Floats, a: float, b: float, spread: Spread, tail: flo
     return True
 
 
-def _quantile(off: Floats, tail: float, units: int) -> Floats:
+def _quantile(off: Floats, tail: float, spread: Spread) -> Floats:
     """(q,) quantiles of each column, not below 0.
 
-    Beyond what the draws tell, the last one they do tell is stretched as a normal law's would be: too far, if anything,
-    since the columns' means are not negative.
+    Beyond what the draws tell, the last one they do tell is stretched as a normal law's would be, or Student's where
+    trainings are few: too far, if anything, since the columns' means are not negative.
     """
     from scipy.special import ndtri, stdtrit
 
     known = max(tail, FEWEST)
-    stretch = float(stdtrit(units - 1, 1 - tail) / ndtri(1 - known))
+    stretch = float(stdtrit(spread.units - 1, 1 - tail) / ndtri(1 - known))
+    if spread.fewest is not None:
+        stretch = max(stretch, float(stdtrit(spread.fewest, 1 - tail) / stdtrit(spread.fewest, 1 - known)))
     return np.maximum(0.0, np.quantile(off, 1 - known, axis=0, method="higher")) * stretch

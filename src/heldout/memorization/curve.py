@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.errors import InputError
 from heldout.groups import design_effect
 from heldout.memorization.metrics import (
     K_MAX,
@@ -63,7 +64,8 @@ class Curve(Record):
     strengths : (p,) float
         Beginning with 0, growing.
     correct : (p, s, n) bool
-        Whether the model of the s-th training is right on the n-th example; s = 1 for a model that is not retrained.
+        Whether the model of the s-th training is right on the n-th example. Under label noise every strength has
+        trainings of its own; otherwise the s-th is the same model at all strengths, and s = 1 where there is one.
     done : (p, s) bool
         Trainings that ended well; the others do not count.
     even : bool
@@ -170,6 +172,12 @@ class Curve(Record):
         ([1.0, 0.5, 0.25], 0.5)
         """
         accuracies = np.where(measured["done"], measured["correct"].mean(axis=2), np.nan)
+        used = measured["done"][measured["done"].any(axis=1)]
+        if measured["perturbation"] not in (PMV, PTV) and (used != used[:1]).any():
+            raise InputError(
+                f"`done` of {measured['perturbation']!r} differs from strength to strength; a model that is perturbed "
+                "is the same at all of them: leave out those that were not measured at some strength."
+            )
         bare = cls(**measured, accuracies=accuracies, bands=np.zeros((2, 0)), estimates={}, design_effect=math.nan)
         made = cls(
             **measured,
@@ -216,7 +224,7 @@ class Curve(Record):
     @property
     def trainings(self) -> int | None:
         """How many ended well, of a model that is retrained."""
-        return int(self.done[int(self.assumed) :].sum()) if self.perturbation in (PMV, PTV) else None
+        return int(self.done[int(self.assumed) :].sum()) if self.retrained else None
 
     @property
     def points(self) -> list[dict[str, Any]]:
@@ -240,7 +248,12 @@ class Curve(Record):
     @cached_property
     def spread(self) -> Spread:
         """The error of the curve at the strengths that are used."""
-        return spread_of([self.shares], self.accuracies[self.used], self.done[self.used])
+        return spread_of([self.shares], self.accuracies[self.used], self.done[self.used], same=not self.retrained)
+
+    @property
+    def retrained(self) -> bool:
+        """Whether every strength has trainings of its own (label noise), or the same models stand at all of them."""
+        return self.perturbation in (PMV, PTV)
 
     def comparable(self, other: Curve) -> bool:
         """Whether metrics of two curves say the same thing: equal perturbation, unit and strengths that count.

@@ -296,7 +296,8 @@ def _larger_by(models: Models, column: Column, seed: int) -> Callable[[str, str,
         done = a.done[a.used] & b.done[b.used] if a.shares_examples(b) else np.zeros((1, 1), dtype=bool)
         if done.any(axis=1).all():  # the same examples, and trainings of the same labels
             each = [c.accuracies[c.used] for c in (a, b)]
-            spread = spread_of([np.concatenate([a.shares, b.shares])], np.concatenate(each), done)
+            both = [np.concatenate([a.shares, b.shares])]
+            spread = spread_of(both, np.concatenate(each), done, same=not a.retrained)
             curves = [np.array([row[ok].mean() for row, ok in zip(rows, done, strict=True)]) for rows in each]
         else:
             spread, curves = apart(a.spread, b.spread), [c.accuracy[c.used] for c in (a, b)]

@@ -24,6 +24,10 @@ the variance w'Ew + sum_r w_r² V_r. Each V_r is known from S_r - 1 degrees of f
 Student's, with the degrees of freedom of Welch and Satterthwaite. With one training per rate there is no (S3), and (S2)
 is all that the examples tell.
 
+Under label noise every rate has trainings of its own. Where finished networks are perturbed more and more, the same
+networks stand at every strength: then (S2) takes off and (S3) has covariances between strengths too, with S - 1 degrees
+of freedom for all of them together.
+
 Where examples come in groups, u is added up over each group, and groups take the place of examples.
 """
 
@@ -112,6 +116,12 @@ class Spread:
         freedom[self.rates] = self.freedom
         return max(0.0, float(weights @ self.examples @ weights)), np.maximum(by_rate, 0.0), freedom
 
+    @property
+    def fewest(self) -> float | None:
+        """The fewest degrees of freedom of a variance over trainings; None where there is none."""
+        known = self.freedom[(self.freedom > 0) & (np.diag(self.trainings) > 0)]
+        return float(known.min()) if len(known) else None
+
     def variance(self, weights: Floats) -> float:
         """Of a number that is linear in the accuracies."""
         examples, trainings, _ = self._terms(weights)
@@ -134,17 +144,28 @@ class Spread:
         return float(stdtrit(variance**2 / doubt, 1 - tail)) * math.sqrt(variance)
 
     @cached_property
-    def root(self) -> Floats:
-        """(q, q) matrix that turns independent standard normal numbers into such errors."""
-        values, vectors = np.linalg.eigh(self.examples + self.trainings)
-        return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
+    def roots(self) -> tuple[Floats, Floats]:
+        """(q, q) matrices that turn independent standard normal numbers into errors over examples and trainings."""
+        return _root(self.examples), _root(self.trainings)
 
     def drawn(self, count: int, rng: np.random.Generator) -> Floats:
-        """(count, q) errors, normal with this covariance."""
-        return np.asarray(rng.standard_normal((count, len(self.root))) @ self.root)
+        """(count, q) errors: normal over examples, Student's over trainings, whose covariance few of them tell."""
+        over_examples, over_trainings = self.roots
+        errors = rng.standard_normal((count, len(self.rates))) @ over_examples
+        if self.fewest is not None:
+            freedom = np.ones(int(self.rates.max()) + 1)
+            freedom[self.rates] = np.maximum(self.freedom, 1)
+            stretch = np.sqrt(freedom / rng.chisquare(freedom, (count, len(freedom))))
+            errors += rng.standard_normal(errors.shape) @ over_trainings * stretch[:, self.rates]
+        return np.asarray(errors)
 
 
-def spread_of(parts: Sequence[Floats], accuracies: Floats, done: NDArray[np.bool_]) -> Spread:
+def _root(covariance: Floats) -> Floats:
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray(np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T)
+
+
+def spread_of(parts: Sequence[Floats], accuracies: Floats, done: NDArray[np.bool_], *, same: bool = False) -> Spread:
     """The error of the mean accuracies over trainings.
 
     Parameters
@@ -156,26 +177,31 @@ def spread_of(parts: Sequence[Floats], accuracies: Floats, done: NDArray[np.bool
         trainings' labels with the first.
     done : (p, s) bool
         Trainings that count, at least one per rate.
+    same : bool
+        Whether the s-th training is the same network in every row; then a training counts in all rows or in none.
     """
-    p, q, counts = len(done), len(accuracies), done.sum(axis=1)
-    rates = np.arange(q) % p
+    p, q = len(done), len(accuracies)
+    rates = np.zeros(q, dtype=np.intp) if same else np.arange(q) % p
+    counts = done[np.arange(q) % p].sum(axis=1)
     examples, trainings = np.zeros((q, q)), np.zeros((q, q))
     for u in parts:
-        means = np.stack([u[i][done[r]].mean(axis=0) for i, r in enumerate(rates)])
+        means = np.stack([u[i][done[i % p]].mean(axis=0) for i in range(q)])
         examples += means @ means.T  # (S2)
-    for r in np.flatnonzero(counts > 1):
-        rows = np.arange(r, q, p)
+    for rate in np.unique(rates):
+        rows = np.flatnonzero(rates == rate)
+        kept, count = done[rows[0] % p], int(counts[rows[0]])
+        if count < 2:
+            continue
         at = np.ix_(rows, rows)
-        scale = counts[r] * (counts[r] - 1)
+        scale = count * (count - 1)
         for u in parts:
-            own = u[rows][:, done[r]]
+            own = u[rows][:, kept]
             own = (own - own.mean(axis=1, keepdims=True)).reshape(len(rows), -1)
             examples[at] -= own @ own.T / scale  # (S2)
-        own = accuracies[rows][:, done[r]]
+        own = accuracies[rows][:, kept]
         own = own - own.mean(axis=1, keepdims=True)
         trainings[at] = own @ own.T / scale  # (S3)
-    freedom = (counts - 1).astype(np.float64)[rates]
-    return Spread(examples, trainings, rates, freedom, min(u.shape[2] for u in parts))
+    return Spread(examples, trainings, rates, (counts - 1).astype(np.float64), min(u.shape[2] for u in parts))
 
 
 def apart(first: Spread, second: Spread) -> Spread:
