@@ -38,7 +38,7 @@ def in_bfloat16(network: nn.Module, but: tuple[type[nn.Module], ...]) -> nn.Modu
 def captured(
     step: Callable[[], None], count: Tensor, generator: torch.Generator, stream: torch.cuda.Stream | None
 ) -> torch.cuda.CUDAGraph:
-    """A step as a graph, after a few as they stand; `count`, which says where a step begins, is 0 before each."""
+    """A step as a graph, after a few as they stand, before which `count`, which says where one begins, is 0."""
     torch.cuda.synchronize()
     with on(stream):
         for _ in range(3):

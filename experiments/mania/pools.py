@@ -115,14 +115,12 @@ def checkpoints(folder: Path, least: float = 0.5) -> Predictions:
 def by_training(folder: Path) -> dict[str, Any]:
     """Of the random search: how many were trained, and how alike two checkpoints of one training are and two of two."""
     whole, kept = searched(folder), checkpoints(folder)
-    right = kept.correct.astype(np.float64)
-    p = right.mean(axis=1)
-    alike = (right @ right.T + (1 - right) @ (1 - right).T) / right.shape[1]
-    chance = np.outer(p, p) + np.outer(1 - p, 1 - p)
+    measured = similarity(kept)
+    first, second = np.triu_indices(len(kept.names), 1)
+    alike, chance = measured.agreement(), measured.baseline()  # of pairs, in this order
     training = np.array([name.split("/")[0] for name in kept.names])
-    same = training[:, None] == training
-    pairs = np.triu(np.ones(alike.shape, dtype=bool), 1)
-    shares = {"one": pairs & same, "two": pairs & ~same}
+    same = training[first] == training[second]
+    shares = {"one": same, "two": ~same}
     return {
         "trainings": len(whole), "checkpoints": sum(map(len, whole.values())), "kept_trainings": len(set(training)),
         **{f"pairs_of_{k}": [int(w.sum()), float(alike[w].mean()), float(chance[w].mean())] for k, w in shares.items()},

@@ -76,7 +76,9 @@ def in_short(found: dict[str, Any]) -> str:
 
 def searched(of: dict[str, Any]) -> list[list[str]]:
     """Figure 3 in numbers."""
-    kept = f"{count(of['models'])} of {count(of['checkpoints'])}, of {of['trainings']} trainings"
+    kept = (
+        f"{count(of['models'])} of {count(of['checkpoints'])}, of {of['kept_trainings']} of {of['trainings']} trainings"
+    )
     rows = [
         [
             "figure 3: checkpoints of a random search with 50 % accuracy or more",

@@ -11,7 +11,7 @@ from heldout import Curve
 from heldout.memorization.retrained import does_not_fit
 
 IMAGES = 2_000
-RATES = 6  # of label noise, in the paper
+N_RATES = 6  # of label noise, in the paper
 UNITS = {
     "spatial": ("pixels and degrees, the worst of 125 moves", 1.0),
     "fgsm": ("of 255", 1.0),
@@ -58,7 +58,7 @@ def by_length(runs: Runs) -> dict[str, list[tuple[Noise, list[Curve]]]]:
     """PMV and PTV of networks that were trained at six rates for several numbers of epochs, the fewest first."""
     found = {}
     for name in NAMES:
-        whole = [t for t in runs.of(name) if len(t.rates) == RATES]
+        whole = [t for t in runs.of(name) if len(t.rates) == N_RATES]
         lengths = sorted({t.limit for t in whole if t.limit is not None})
         if len(lengths) > 1:
             several = [Noise.of([t for t in whole if t.limit == length]) for length in lengths]

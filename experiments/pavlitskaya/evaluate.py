@@ -117,10 +117,14 @@ def curves(network: nn.Module, scale: float, x: Tensor, y: Tensor, corrupted: Te
     disturbed = ((x + e * noise).clamp(0, 255) for e in NOISE)
     found["gaussian"] = packed([right(network, scale, d, y) for d in disturbed])
     if corrupted is not None:
-        kinds, severities = corrupted.shape[:2]
-        rows = [right(network, scale, pictures[: len(x)], y) for pictures in corrupted.flatten(0, 1)]
-        found["corruptions"] = packed(rows).reshape(kinds, severities, -1)
+        found["corruptions"] = under_corruptions(network, scale, corrupted[:, :, : len(x)], y)
     return found
+
+
+def under_corruptions(network: nn.Module, scale: float, corrupted: Tensor, y: Tensor) -> np.ndarray:
+    """Bits of the same pictures (15, 5, pictures, channels, height, width) corrupted."""
+    rows = [right(network, scale, pictures, y) for pictures in corrupted.flatten(0, 1)]
+    return packed(rows).reshape(*corrupted.shape[:2], -1)
 
 
 def accuracies(bits: np.ndarray, n: int = IMAGES) -> np.ndarray:

@@ -44,6 +44,14 @@ def theirs(family: str, metric: Metric) -> dict[str, float]:
     return {k: v[METRICS.index(metric)] for k, v in VALUES[family].items()}
 
 
+def published_of(name: str) -> tuple[float, ...]:
+    """All that the paper prints of a network, in the order of METRICS as far as it goes."""
+    if name in VALUES["others"]:
+        return VALUES["others"][name]
+    family, number = name.split("-")
+    return VALUES[family][number]
+
+
 def sources(result: MemorizationResult) -> dict[str, Values]:
     return {"ours": functools.partial(ours, result), "published": theirs}
 

@@ -131,7 +131,6 @@ def lengths(runs: Runs) -> str:
     """Label noise of the same network after fewer and more epochs, beside the published values."""
     rows = []
     for name, several in by_length(runs).items():
-        family, number = name.split("-")
         for noise, curves in several:
             slopes = [curve.estimates[metric] for curve, (_, metric) in zip(curves, METRICS[:2], strict=True)]
             told = [f"{e.value:.2f} ({e.low:.2f} to {e.high:.2f})" for e in slopes]
@@ -139,7 +138,7 @@ def lengths(runs: Runs) -> str:
             told.insert(1, ", ".join(f"{v:.2f}" for v in each))
             learned = [f"{v:.2f}" for v in noise.learned[[0, -1]]]
             rows.append([name, str(noise.trained[0].epochs), *told, *learned])
-        both = [f"{v:.2f}" for v in VALUES[family][number][:2]]
+        both = [f"{v:.2f}" for v in measures.published_of(name)[:2]]
         rows.append([f"{name}, published", str(EPOCHS), both[0], "", both[1], "", ""])
     pmv, ptv = map(title, METRICS[:2])
     head = ["", "epochs", pmv, "seed by seed", ptv, "wrong labels learned, rate 0.1", "rate 0.5"]

@@ -24,5 +24,7 @@ def kept(path: Path) -> Iterator[tuple[str, int, Setting, nn.Module]]:
         }
         setting = settings()[name]
         network = setting.build(torch.Generator().manual_seed(0))
-        network.load_state_dict(state, strict=False)
+        if set(state) != set(network.state_dict()):
+            raise SystemExit(f"{path} has other weights of {name} than such a network has.")
+        network.load_state_dict(state, strict=False)  # torch would miss a counter of its own
         yield name, int(seed.removeprefix("seed")), setting, network.eval()

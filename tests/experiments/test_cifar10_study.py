@@ -48,7 +48,7 @@ def load() -> dict:
 
 scripts = load()
 against, audits, brute, checks, codes, evidence, figures = (scripts[n] for n in NAMES[:7])
-near = scripts["near"]
+measures, near = scripts["measures"], scripts["near"]
 pictures, published, rescaled, store, study, tables, training = (scripts[n] for n in NAMES[11:])
 MAIN, Networks = scripts["kept"].MAIN, scripts["kept"].Networks
 CPU = torch.device("cpu")
@@ -100,9 +100,11 @@ def test_batches_are_unpacked_as_they_come(cifar, tmp_path, monkeypatch):
         pictures.unpack(sent, tmp_path / "out")
         assert (tmp_path / "out" / f"batch-{batch}.npz").exists()
         if batch != 4:
-            with pytest.raises(FileNotFoundError):
+            with pytest.raises(SystemExit, match=r"neither cifar10\.npz nor .*batch-4\.npz"):
                 pictures.read(tmp_path / "out")
     assert all(np.array_equal(a, b) for a, b in zip(pictures.read(tmp_path / "out"), cifar, strict=True))
+    with pytest.raises(SystemExit, match=r"has no batch-<i>.bin"):
+        pictures.unpack(tmp_path / "out", tmp_path / "again")
 
 
 def test_a_wrong_batch_is_refused(cifar):
@@ -573,6 +575,11 @@ def audited(folder, p_T, drawn):
     (folder / "tables.json").write_text(json.dumps(single))
     (folder / "draws.json").write_text(json.dumps({k: {"p": p} for k, p in zip(keys, drawn, strict=True)}))
     return Networks(folder), audits.Audits(folder)
+
+
+def test_a_family_of_leaked_networks_alone_has_no_p_of_honest_ones(made_up):
+    assert against.groups(0) == []
+    assert list(measures.p_values(Networks(made_up), "wide16x8-shift-e30-leak0")) == []
 
 
 def test_the_positive_control(made_up):

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "experiments" / "pavlitskaya"
 NAMES = (
     "curves", "data", "evaluate", "measures", "networks", "published", "runs", "tables", "train", "trained", "training",
-    "weights",
+    "weights", "corruptions",
 )  # fmt: skip
 
 
@@ -152,11 +152,14 @@ def test_lengths_stand_beside_each_other(tmp_path):
     assert lines[2].split(" | ")[2] == f"{published.VALUES['resnet']['C5'][0]:.2f}"
     noise, (pmv, _) = as_curves.by_length(runs)["resnet-C5"][1]
     assert noise.given == pytest.approx([0.97] * 6, abs=0.03)
-    by_hand = np.concatenate([p[f"resnet-C5/seed{s}/rate0.5/train"][hit] == p[f"resnet-C5/seed{s}/rate0.5/targets"][hit]
-                              for s, p in enumerate(parts)
-                              for hit in [p[f"resnet-C5/seed{s}/rate0.5/targets"] != p[f"resnet-C5/seed{s}/rate0.0/targets"]]])  # fmt: skip
+    by_hand = []
+    for seed, part in enumerate(parts):
+        said, given, truth = (
+            part[f"resnet-C5/seed{seed}/rate{k}"] for k in ("0.5/train", "0.5/targets", "0.0/targets")
+        )
+        by_hand.append((said == given)[given != truth])
     assert noise.learned.shape == (5,)
-    assert noise.learned[-1] == pytest.approx(by_hand.mean())
+    assert noise.learned[-1] == pytest.approx(np.concatenate(by_hand).mean())
     slope = np.polyfit(SIX, noise.given, 1)[0]
     assert pmv.estimates["k_S"].value == pytest.approx(abs(slope))
 
@@ -173,20 +176,54 @@ def test_corruptions_made_again_are_those_of_their_own_file(tmp_path):
     assert not found[:, 1:].any()
 
 
-def test_weights_that_are_kept_give_the_network_back(tmp_path):
+def test_curves_from_kept_weights(tmp_path, capsys):
+    """The networks come back, networks on MNIST are left out, and weights of another network are refused."""
     torch = pytest.importorskip("torch")
-    networks, weights = load("networks", "weights")
-    setting = networks.settings()["resnet-C5"]
-    network = setting.build(torch.Generator().manual_seed(4)).eval()
-    arrays = {f"resnet-C5/seed2/{k}": v.numpy().astype(np.float32 if "running" in k else np.float16)
-              for k, v in network.state_dict().items()}  # fmt: skip
-    np.savez(tmp_path / "weights.npz", **arrays)
-    ((name, seed, found, again),) = weights.kept(tmp_path / "weights.npz")
-    assert (name, seed, found.scale) == ("resnet-C5", 2, setting.scale)
-    x = torch.rand(4, 3, 32, 32, generator=torch.Generator().manual_seed(0))
+    networks, weights, corruptions, evaluate, data = load("networks", "weights", "corruptions", "evaluate", "data")
+    rng = np.random.default_rng(0)
+    for b in range(6):
+        np.savez(tmp_path / f"batch-{b}.npz", x=rng.integers(0, 256, (40, 32, 32, 3), dtype=np.uint8),
+                 y=rng.integers(0, 10, 40).astype(np.uint8))  # fmt: skip
+    own = data.read_cifar(tmp_path)
+    x, y = torch.from_numpy(np.ascontiguousarray(own["train"][:16])), torch.from_numpy(own["train_y"][:16].astype(int))
+    arrays, pool = {}, {}
+    for name, seed in (("resnet-C5", 2), ("lenet-mnist", 0)):
+        setting = networks.settings()[name]
+        network = setting.build(torch.Generator().manual_seed(seed)).eval()
+        arrays |= {f"{name}/seed{seed}/{k}": v.numpy().astype(np.float32 if "running" in k else np.float16)
+                   for k, v in network.state_dict().items()}  # fmt: skip
+        if name == "resnet-C5":
+            kept_as = {
+                k: torch.from_numpy(arrays[f"{name}/seed2/{k}"].astype(np.float32)) for k in network.state_dict()
+            }
+            network.load_state_dict(kept_as, strict=False)
+            pool = made(name, seed, epochs=250, curves=True)
+            pool[f"{name}/seed2/curves/spatial"] = evaluate.packed([evaluate.right(network, setting.scale, x, y)] * 9)
+            wanted = network
+    np.savez(tmp_path / "weights-pool-3.npz", **arrays)
+    np.savez(tmp_path / "pool-3.npz", **pool)
+    found = {name: (seed, network) for name, seed, _, network in weights.kept(tmp_path / "weights-pool-3.npz")}
+    assert {name: seed for name, (seed, _) in found.items()} == {"resnet-C5": 2, "lenet-mnist": 0}
     with torch.no_grad():
-        assert torch.allclose(again(x), network(x), rtol=0.02, atol=0.02)
-        assert not torch.allclose(again(x), setting.build(torch.Generator().manual_seed(5)).eval()(x), atol=0.1)
+        assert torch.equal(found["resnet-C5"][1](x.float()), wanted(x.float()))
+    darker = np.stack([[own["train"][:16] // (severity + 2) for severity in range(5)]] * 2)
+    np.save(tmp_path / "pictures.npy", darker)
+    given = (tmp_path, tmp_path / "pictures.npy", tmp_path / "weights-pool-3.npz", tmp_path / "corruptions.npz")
+    corruptions.main(*given)
+    with np.load(given[3]) as f:
+        assert f.files == ["pool-3/resnet-C5/seed2/curves/corruptions"]
+        bits = f[f.files[0]]
+    setting = networks.settings()["resnet-C5"]
+    last = evaluate.right(wanted, setting.scale, torch.from_numpy(darker[1, 4]), y)
+    assert np.array_equal(np.unpackbits(bits[1, 4]).astype(bool), last.numpy())
+    assert "0.00% of the untouched answers differ" in capsys.readouterr().out
+    pool["resnet-C5/seed2/curves/spatial"] = ~pool["resnet-C5/seed2/curves/spatial"]
+    np.savez(tmp_path / "pool-3.npz", **pool)
+    with pytest.raises(SystemExit, match="otherwise than in pool-3"):
+        corruptions.main(*given)
+    np.savez(tmp_path / "other.npz", **{"resnet-C5/seed0/nonsense": np.zeros(2, np.float16)})
+    with pytest.raises(SystemExit, match="other weights of resnet-C5"):
+        next(weights.kept(tmp_path / "other.npz"))
 
 
 def test_fgsm_made_again_is_that_of_its_own_file(tmp_path):
@@ -274,8 +311,8 @@ def test_plan_gives_three_seeds_alike(runs):
         rate = runs.of(name)[0].rate
         for seed in range(3):
             there = trained.done(runs.of(name), name, seed, epochs=epochs, rate=rate, rates=SIX, curves=False)
-            assert there or (name, seed) in jobs, (name, seed)
-    assert all(whole[f"{family}-C{i}"] == 250 for family in ("vgg", "resnet") for i in (5, 7))
+            assert there != ((name, seed) in jobs), (name, seed)
+    assert all(whole[f"{family}-C{i}"] == 250 for family, i in (("vgg", 5), ("vgg", 7), ("resnet", 7)))
 
 
 def test_a_store_knows_what_is_done(tmp_path):

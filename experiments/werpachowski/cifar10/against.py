@@ -20,7 +20,7 @@ PARTS = ("test", "control")
 
 
 def groups(count: int) -> list[int]:
-    return sorted({g for g in (*GROUPS, count) if g <= count})
+    return sorted({g for g in (*GROUPS, count) if 0 < g <= count})
 
 
 def told(p: Sequence[float]) -> str:

@@ -114,6 +114,8 @@ def unpack(packed: Path, out: Path) -> None:
         return f"batch {batch}: right to the byte"
 
     there = [b for b in BATCHES if (packed / f"batch-{b}.bin").exists()]
+    if not there:
+        raise SystemExit(f"{packed} has no batch-<i>.bin, which `pack` writes.")
     in_threads(one, [b for b in there if not (out / f"batch-{b}.npz").exists()])
 
 
@@ -130,6 +132,9 @@ def read(folder: Path) -> tuple[np.ndarray, np.ndarray]:
     if all(path.exists() for path in batches):
         found = [np.load(path) for path in batches]
         return np.concatenate([f["x"] for f in found]), np.concatenate([f["y"] for f in found])
+    if not (folder / "cifar10.npz").exists():
+        missing = ", ".join(path.name for path in batches if not path.exists())
+        raise SystemExit(f"{folder} has neither cifar10.npz nor {missing}.")
     x, y = read_npz(folder / "cifar10.npz")
     for batch in BATCHES:
         rows = slice(batch * BATCH, (batch + 1) * BATCH)

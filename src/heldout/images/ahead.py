@@ -28,7 +28,7 @@ class ReadAhead:
     margin : int
         Pixels around each.
     ahead : int
-        Most pictures that wait to be taken.
+        Most pictures that wait to be taken; a block of them, where that is more.
     send : function of an array, optional
         What the threads do with placed pictures, such as sending them to a device; an array of another kind may come
         back.
@@ -71,7 +71,7 @@ class ReadAhead:
             self._taken += n
             yield self._placed(self._rows[self._taken - n : self._taken])
             return
-        if not self._block:  # before the first is begun: a device waits for hundreds of small arrivals
+        if n and not self._block:  # before the first is begun: a device waits for hundreds of small arrivals
             self._block = max(BLOCK, BLOCK_BYTES // self._pixels(self._rows[:1]).nbytes)
         while n:
             self._begin()
