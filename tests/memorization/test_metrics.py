@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import kstest
+from scipy.stats import binomtest, kstest
 
 from heldout.errors import InputError
+from heldout.memorization.comparison import larger
 from heldout.memorization.label_noise import noisy_labels
 from heldout.memorization.metrics import (
     K_MAX,
@@ -285,6 +286,35 @@ def test_networks_that_stand_at_every_strength_go_together(rng, seeds):
         by_strength += found.low <= float(SSE(true, strengths)) <= found.high
     assert min(inside.values()) / repeats > 0.90, inside
     assert by_strength / repeats < {3: 0.90, 5: 0.95}[seeds]
+
+
+@pytest.mark.parametrize("metric", [K_MAX, SSE], ids=lambda m: m.name)
+@pytest.mark.parametrize("paired", [True, False])
+def test_methods_of_three_networks_that_are_equal(rng, metric, paired):
+    """Two methods with one true curve, three networks each, on the same examples or on others: "larger" at most 2.5 %
+    of the time, both ways together 5 %."""
+    strengths, n, repeats = np.arange(9.0), 2000, 150
+    true = 0.98 - 0.9 * (1 - np.exp(-strengths / 2.5))
+    said = 0
+    for _ in range(repeats):
+        bends = np.sin(np.pi * strengths / 8)[:, None] * rng.normal(0, 0.06, 6)
+        curves = np.clip(true[:, None] + bends, 0, 1)[:, :, None]
+        hard = rng.random((2, 1, n)).repeat(3, axis=1).reshape(6, n) if not paired else rng.random(n)
+        u = shares(hard < curves)
+        each = [(u[:, rows], (hard < curves)[:, rows].mean(axis=2)) for rows in (slice(0, 3), slice(3, 6))]
+        done = np.ones((9, 3), dtype=bool)
+        if paired:
+            both = spread_of(
+                [np.concatenate([e[0] for e in each])], np.concatenate([e[1] for e in each]), done, same=True
+            )
+        else:
+            both = apart(*(spread_of([v], accuracies, done, same=True) for v, accuracies in each))
+        one, two = (accuracies.mean(axis=1) for _, accuracies in each)
+        said += larger(metric, one, two, strengths, spread=both, tail=0.025, rng=rng, draws=400)
+        turned = replace(both, **{k: np.roll(getattr(both, k), (9, 9), (0, 1)) for k in ("examples", "trainings")},
+                         rates=np.roll(both.rates, 9), freedom=np.roll(both.freedom, 9))  # fmt: skip
+        said += larger(metric, two, one, strengths, spread=turned, tail=0.025, rng=rng, draws=400)
+    assert binomtest(said, repeats, 0.05, alternative="greater").pvalue > 1e-3, said
 
 
 def test_a_network_and_itself_at_every_strength(rng):

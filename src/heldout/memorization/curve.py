@@ -172,13 +172,13 @@ class Curve(Record):
         ([1.0, 0.5, 0.25], 0.5)
         """
         accuracies = np.where(measured["done"], measured["correct"].mean(axis=2), np.nan)
-        used = measured["done"][measured["done"].any(axis=1)]
-        if measured["perturbation"] not in (PMV, PTV) and (used != used[:1]).any():
-            raise InputError(
-                f"`done` of {measured['perturbation']!r} differs from strength to strength; a model that is perturbed "
-                "is the same at all of them: leave out those that were not measured at some strength."
-            )
         bare = cls(**measured, accuracies=accuracies, bands=np.zeros((2, 0)), estimates={}, design_effect=math.nan)
+        done = bare.done[bare.used]
+        if not bare.retrained and (done != done[:1]).any():
+            raise InputError(
+                f"`done` of {bare.perturbation!r} differs from strength to strength; a model that is perturbed is the "
+                "same at all of them: leave out those that were not measured at some strength."
+            )
         made = cls(
             **measured,
             accuracies=accuracies,
