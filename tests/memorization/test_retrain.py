@@ -85,6 +85,38 @@ def test_any_backend(digits, backend):
     np.testing.assert_array_equal(one.noisy_right, two.noisy_right)
 
 
+LATER = """
+from pathlib import Path
+
+import numpy as np
+
+
+def train(x, y, seed):
+    label = int(Path("label").read_text())
+    return lambda z: np.full(len(z), {factor} * label)
+"""
+
+
+def test_workers_find_what_this_process_finds_by_now(tmp_path, monkeypatch):
+    """joblib keeps workers for the next call; those of another folder would have no module, or that folder's."""
+    import importlib
+    import sys
+
+    retrain(KNeighborsClassifier(1), POINTS, TRUTH, (0.0, 0.5), repetitions=1, n_jobs=2)
+    monkeypatch.syspath_prepend("")  # as in an interactive session
+    monkeypatch.setitem(sys.modules, "found_later", None)  # so that it is forgotten at the end
+    for name, factor, label in (("one", 1, 0), ("two", 2, 1)):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "found_later.py").write_text(LATER.format(factor=factor))
+        (folder / "label").write_text(str(label))
+        monkeypatch.chdir(folder)
+        del sys.modules["found_later"]
+        train = importlib.import_module("found_later").train
+        found = retrain(train, POINTS, TRUTH, (0.0, 0.5), repetitions=1, n_jobs=2)
+        np.testing.assert_array_equal(found.clean_right[0, 0], factor * label == TRUTH)
+
+
 class Counting:
     """A training function that says how often it was called, in a file."""
 

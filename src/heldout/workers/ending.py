@@ -1,4 +1,4 @@
-"""Worker processes that end with the process that started them, and leave Ctrl-C to it."""
+"""Worker processes that find what the process that started them does, end with it, and leave Ctrl-C to it."""
 
 from __future__ import annotations
 
@@ -17,6 +17,13 @@ PR_SET_PDEATHSIG = 1  # of prctl(2)
 SYNCHRONIZE = 0x100000  # of OpenProcess
 
 _watched: set[int] = set()
+
+
+def begin(parent: int, by_kernel: bool, path: tuple[str, ...], folder: str) -> None:
+    """In a worker, before its first task: look for modules and files where its parent does, and end with it."""
+    sys.path[:] = path
+    os.chdir(folder)
+    end_with(parent, by_kernel)
 
 
 def end_with(parent: int, by_kernel: bool) -> None:
@@ -62,14 +69,20 @@ def _wait_on_windows(parent: int) -> None:
 
 
 def guard() -> dict[str, Any]:
-    """Options of `joblib.Parallel` for workers that end with this process; none where they are no processes of ours."""
+    """Options of `joblib.Parallel` for workers that begin with `begin`; none where they are no processes of ours.
+
+    joblib keeps its workers for the next call, with the path and the modules that they began with, and starts others
+    where the options differ: so the path and the folder of now are among them.
+    """
     from joblib._parallel_backends import LokyBackend
     from joblib.parallel import get_active_backend
 
     if not isinstance(get_active_backend()[0], LokyBackend):
         return {}
     by_kernel = threading.current_thread() is threading.main_thread()
-    return {"initializer": end_with, "initargs": (os.getpid(), by_kernel)}
+    folder = os.getcwd()
+    path = tuple(entry or folder for entry in sys.path)  # for "" joblib takes the folder this process began in
+    return {"initializer": begin, "initargs": (os.getpid(), by_kernel, path, folder)}
 
 
 def end_workers() -> None:
