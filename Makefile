@@ -62,10 +62,13 @@ $(VENV)/.installed-demo: pyproject.toml constraints.txt | $(BIN)/python
 # torch by pip and by its exact version: a looser request would bring gigabytes of CUDA packages.
 # imagecorruptions-imaug without what it asks for: that is opencv-python, which needs libGL and X11; the dev extra has
 # the headless one.
+# triton for the tests of experiments/pavlitskaya, where torch has not brought its own: its CUDA builds ask for a version
+# that a constraint here would contradict.
 $(VENV)/.installed-dev: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/pip install -q torch==2.13.0
 	$(BIN)/pip install -q -e '.[onnx,torch,dev]'
 	$(BIN)/pip install -q --no-deps imagecorruptions-imaug
+	test "$$(uname)" != Linux || $(BIN)/python -c "import triton" 2>/dev/null || $(BIN)/pip install -q --no-deps triton==3.6.0
 	touch $@ $(VENV)/.installed-demo
 
 $(VENV)/.installed-bench: $(VENV)/.installed-dev

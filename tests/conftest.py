@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+os.environ.setdefault("TRITON_INTERPRET", "1")  # before torch or anything else imports Triton: it is read there, once
 
 from heldout.images import LabelledImages, Wrap, from_arrays
 from heldout.predictions import Predictions, load_predictions

@@ -86,51 +86,34 @@ class VGG(nn.Module):
 class Block(nn.Module):
     """Two convolutions and a shortcut, which is a 1 x 1 convolution where the size changes (Keras' ResNet v1)."""
 
-    def __init__(self, inputs: int, filters: int, stride: int, regularised: bool, groups: int) -> None:
+    def __init__(self, inputs: int, filters: int, stride: int, regularised: bool) -> None:
         super().__init__()
-        wide, out = groups * inputs, groups * filters
-        self.first = nn.Conv2d(wide, out, 3, stride, 1, groups=groups)
-        self.second = nn.Conv2d(out, out, 3, 1, 1, groups=groups)
-        norm = (lambda: nn.BatchNorm2d(out, momentum=0.01, eps=1e-3)) if regularised else nn.Identity
+        self.first = nn.Conv2d(inputs, filters, 3, stride, 1)
+        self.second = nn.Conv2d(filters, filters, 3, 1, 1)
+        norm = (lambda: nn.BatchNorm2d(filters, momentum=0.01, eps=1e-3)) if regularised else nn.Identity
         self.norm1, self.norm2 = norm(), norm()
         same = stride == 1 and inputs == filters
-        self.shortcut = nn.Identity() if same else nn.Conv2d(wide, out, 1, stride, groups=groups)
+        self.shortcut = nn.Identity() if same else nn.Conv2d(inputs, filters, 1, stride)
 
     def forward(self, x: Tensor) -> Tensor:
         y = F.relu(self.norm1(self.first(x)))
         return F.relu(self.norm2(self.second(y)) + self.shortcut(x))
 
 
-class Dense(nn.Module):
-    """A dense layer for each of several networks."""
-
-    def __init__(self, groups: int, inputs: int, outputs: int) -> None:
-        super().__init__()
-        self.weight = nn.Parameter(torch.zeros(groups, outputs, inputs))
-        self.bias = nn.Parameter(torch.zeros(groups, outputs))
-
-    def forward(self, x: Tensor) -> Tensor:
-        x = x.unflatten(1, (len(self.weight), -1)).transpose(0, 1)
-        return x @ self.weight.transpose(1, 2) + self.bias[:, None]
-
-
 class ResNet(nn.Module):
-    """Table IV: three stages of 3 or 7 blocks, so 20 or 44 layers.
+    """Table IV: three stages of 3 or 7 blocks, so 20 or 44 layers."""
 
-    With groups it is that many networks at once, which share nothing: channels side by side, answers stacked.
-    """
-
-    def __init__(self, *, fat: bool, regularised: bool, groups: int = 1) -> None:
+    def __init__(self, *, fat: bool, regularised: bool) -> None:
         super().__init__()
-        self.stem = nn.Conv2d(3 * groups, 16 * groups, 3, padding=1, groups=groups)
-        self.norm = nn.BatchNorm2d(16 * groups, momentum=0.01, eps=1e-3) if regularised else nn.Identity()
+        self.stem = nn.Conv2d(3, 16, 3, padding=1)
+        self.norm = nn.BatchNorm2d(16, momentum=0.01, eps=1e-3) if regularised else nn.Identity()
         blocks, width = [], 16
         for stage, filters in enumerate((16, 32, 64)):
             for i in range(7 if fat else 3):
-                blocks.append(Block(width, filters, 2 if stage and i == 0 else 1, regularised, groups))
+                blocks.append(Block(width, filters, 2 if stage and i == 0 else 1, regularised))
                 width = filters
         self.blocks = nn.Sequential(*blocks)
-        self.dense = nn.Linear(64, CLASSES) if groups == 1 else Dense(groups, 64, CLASSES)
+        self.dense = nn.Linear(64, CLASSES)
 
     def forward(self, x: Tensor) -> Tensor:
         x = self.blocks(F.relu(self.norm(self.stem(x))))
@@ -212,13 +195,13 @@ class Setting:
     schedule: str  # halving, steps or fixed
     epochs: int  # that the schedule is made for
 
-    def build(self, generator: torch.Generator, groups: int = 1) -> nn.Module:
+    def build(self, generator: torch.Generator) -> nn.Module:
         channels = 3 if self.data == "cifar" else 1
         network: nn.Module
         if self.family == "vgg":
             network = VGG(fat=self.fat, regularised=self.regularised)
         elif self.family == "resnet":
-            network = ResNet(fat=self.fat, regularised=self.regularised, groups=groups)
+            network = ResNet(fat=self.fat, regularised=self.regularised)
         else:
             network = (LeNet if self.family == "lenet" else MobileNet)(channels)
         # The Keras example of ResNet has He's kernels; without batch normalisation, on pixels up to 255, these start

@@ -1,10 +1,11 @@
 """Train the pool at the rates of label noise, many networks side by side on one GPU, and take the curves.
 
 python experiments/pavlitskaya/train.py DATA OUT --plan plan.json [--corrupted pictures.npy]
-python experiments/pavlitskaya/train.py DATA OUT --plan plan-seeds.json --store results --minutes 9 --pool pool-3.npz
+python experiments/pavlitskaya/train.py DATA OUT --plan plan-seeds.json --store results --minutes 24 --pool pool.npz
 
 DATA holds mnist.npz and cifar10.npz, or instead of it the batches that ../werpachowski/cifar10/pictures.py unpacks or
-the three parts that `--pack` makes. Nothing but torch, numpy and Pillow is needed. Each training is a CUDA graph of one
+the three parts that `--pack` makes. Nothing but torch, numpy and Pillow is
+needed, and Triton for VGGs and ResNets on a GPU. Each training is a CUDA graph of one
 step; all graphs are made first, and the images may come later: a network is begun once the images it needs are there.
 
 The plan says what is trained, in lanes that run side by side, and is read anew all the time, so that it can be changed
@@ -14,7 +15,7 @@ on the way: {"deadline": seconds, "lanes": [[job, ...], ...], "also": [[network,
 all six by default), "rate" (the learning rate), "label" (added to the network's name in the results) and "curves"
 (whether to take them; by default, of seed 0). "also" names networks to make ready for jobs that may come later.
 
-The rates of a job train at once: each on a stream of its own or, for a ResNet, as one network of as many groups. A
+The rates of a job train at once: each on a stream of its own or, VGGs and ResNets, as one (fused.py). A
 network gets as many epochs as fit into its seconds, and its schedule is squeezed into them (the learning rates used are
 kept). Networks of a fixed learning rate also stop at the deadline, and when their labels are fitted (99.95 % of them in
 two epochs running). Where a job's seconds are null it gets all of its epochs or none: it is not begun where, at the
@@ -53,12 +54,12 @@ from training import Training
 from experiments.graphs import on
 
 RATES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
-LOOKS = (1, 2, 5, 10, 20, 50, 100, 200)  # epochs after which accuracies are written down
-# Times as long as by itself an epoch takes beside another network, while nothing is known; ResNets go first. Four side
-# by side took 2.2 (ResNet) and 5.8 times as long (VGG) on an H200: in all a quarter faster than one after the other,
-# and two of them were not done when time was up. So the plan has two.
-PACE = {"resnet": 2.0}
-OTHERS = 3.0  # of other families
+LOOKS = (10, 50, 100, 200)  # epochs after which accuracies are written down
+# Times as long as by itself an epoch takes beside another network, while nothing is known. Two side by side are hardly
+# faster than one after the other (6 % with ResNet C1, which took 3.2 times as long, and VGG C1, 1.3 times), and nobody
+# can tell when they end: so plan-seeds.json has one.
+PACE = {"resnet": 3.2}
+OTHERS = 2.1  # of other families: VGG C5 and C7 beside each other
 MARGIN, LAST = 1.15, 15.0  # of the expected seconds; for the curves
 STARTED = time.monotonic()
 
@@ -193,7 +194,7 @@ class Pool:
             }
         plan = self.plan()
         lanes = plan["beside"] if "queue" in plan else len(plan["lanes"])
-        self.streams = [{first: [self.stream(first) for _ in RATES] for first in (True, False)} for _ in range(lanes)]
+        self.streams = [[self.stream() for _ in RATES] for _ in range(lanes)]
         self.lock, self.begun, self.busy = threading.Lock(), set(), set()
         self.writing = threading.Lock()
         self.alone: dict[tuple[str, int], float] = {}  # seconds of an epoch that nothing else runs beside
@@ -203,6 +204,7 @@ class Pool:
         self.known: dict[Job, bool] = {}  # whether it is done
         self.corrupted: Tensor | None = None
         self.trainings: dict[tuple[str, int], list[Training]] = {}
+        self.agreements: dict[str, dict[str, list[float]]] = {}
         self.make()
 
     def make(self) -> None:
@@ -215,16 +217,17 @@ class Pool:
             place = self.place(name, rates)
             counts[place] = max(counts.get(place, 0), rates // place[1])
         cuda = self.device == "cuda"
-        aside = {first: self.stream(first) for first in (True, False)}
+        aside = self.stream()
         for (name, groups), count in sorted(counts.items(), key=lambda c: list(self.settings).index(c[0][0])):
             s = self.settings[name]
             torch.backends.cudnn.benchmark = cuda and s.family != "mobilenet"  # takes 20 s there
             began = time.monotonic()
             try:
                 images = self.data.images[s.data]["train"]
-                made = [Training(s, images, self.device, groups, s.half and cuda) for _ in range(count)]
+                self.check(s, images)
+                made = [self.kind(name)(s, images, self.device, groups, s.half and cuda) for _ in range(count)]
                 for t in made:
-                    t.prepare(aside[s.family == "resnet"])
+                    t.prepare(aside)
                 seconds = self.time(made) if cuda else 1.0
             except Exception as e:
                 say(f"{name} failed: {type(e).__name__}: {e}")
@@ -235,13 +238,43 @@ class Pool:
         if cuda:
             say(f"{torch.cuda.memory_reserved() / 2**30:.1f} GiB")
 
-    def place(self, name: str, rates: int) -> tuple[str, int]:
-        """A ResNet's rates are groups of one network: 1.4 to 1.6 times as fast as streams without regularisation."""
-        return name, rates if self.settings[name].family == "resnet" else 1
+    def check(self, setting: Setting, images: Tensor) -> None:
+        """Refuse kernels whose gradients are much further from float32's than those of plain networks in bfloat16."""
+        if not self.fused(setting.name):
+            return
+        from fused import agreement, summary
 
-    def stream(self, first: bool) -> torch.cuda.Stream | None:
-        """ResNets, whose kernels are small and many, go first: behind VGG's large ones they come to a fifth."""
-        return torch.cuda.Stream(priority=-1 if first else 0) if self.device == "cuda" else None
+        like = {s.name for s in self.settings.values() if (s.family, s.regularised, s.fat) == (
+            setting.family, setting.regularised, setting.fat)}  # fmt: skip
+        told = next((self.agreements[name] for name in sorted(like) if name in self.agreements), None)
+        if told is None:
+            torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+            try:
+                mine, plain, *along = agreement(setting, images, self.device, setting.half)
+            finally:
+                torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
+            told = summary(mine, plain, *along)
+            worse = [f"{k} {mine[k]:.3g} ({plain[k]:.3g})" for k in mine if not mine[k] <= 3 * plain[k] + 0.02]
+            if worse or not told["ours"][0] <= 1.5 * told["plain"][0]:
+                raise RuntimeError(f"gradients differ too much from float32's: {told}; {', '.join(worse)}")
+        self.agreements[setting.name] = told
+
+    def place(self, name: str, rates: int) -> tuple[str, int]:
+        """With kernels of our own (fused.py) the rates are trained as one."""
+        return name, rates if self.fused(name) else 1
+
+    def fused(self, name: str) -> bool:
+        return self.device == "cuda" and self.settings[name].family in ("resnet", "vgg")
+
+    def kind(self, name: str) -> type[Training]:
+        if not self.fused(name):
+            return Training
+        from fused import KINDS  # Triton is where a GPU is
+
+        return KINDS[self.settings[name].family]
+
+    def stream(self) -> torch.cuda.Stream | None:
+        return torch.cuda.Stream() if self.device == "cuda" else None
 
     def plan(self) -> dict:
         plan = json.loads(self.args.plan.read_text())
@@ -271,7 +304,8 @@ class Pool:
             return place in self.alone
         family = self.settings[job.network].family
         paces = [p for (name, _), p in list(self.paces.items()) if name.startswith(family)]
-        pace = sum(paces) / len(paces) if paces else PACE.get(family, OTHERS)
+        expected = PACE.get(family, OTHERS) if len(self.streams) > 1 else 1.0
+        pace = sum(paces) / len(paces) if paces else expected
         return time.monotonic() - STARTED + MARGIN * pace * self.alone[place] * job.epochs + LAST < deadline
 
     def time(self, trainings: list[Training], steps: int = 32) -> float:
@@ -282,7 +316,7 @@ class Pool:
         torch.cuda.synchronize()
         began = time.monotonic()
         for _ in range(steps // 8):
-            for t, stream in zip(trainings, self.streams[0][False], strict=False):
+            for t, stream in zip(trainings, self.streams[0], strict=False):
                 with on(stream):
                     t.go(8)
                     t.at.zero_()
@@ -312,7 +346,7 @@ class Pool:
                 time.sleep(0.5)
                 continue
             try:
-                self.train(job, self.streams[number][self.settings[job.network].family == "resnet"])
+                self.train(job, self.streams[number])
                 if self.args.pool:
                     with self.writing:
                         gather(self.args.out, self.args.pool)
@@ -359,7 +393,7 @@ class Pool:
         record = {
             "setting": vars(setting) | {"epochs": done}, "seconds": round(seconds, 1), "running": run.running,
             "looks": looks, "rates": rates, "groups": run.groups, "bfloat16": run.trainings[0][0].half,
-            "fgsm": "margin",
+            "fgsm": "margin", "fused": self.agreements.get(job.network),
             "summary": dict(zip(job.rates, summary, strict=True)),
         }  # fmt: skip
         found: dict[str, np.ndarray] = {}

@@ -49,6 +49,11 @@ class Trained:
         return next(v for k, v in self.record["summary"].items() if float(k) == 0)
 
     @property
+    def fused(self) -> bool:
+        """Whether it was trained by fused.py."""
+        return self.record.get("fused") is not None
+
+    @property
     def limit(self) -> int | None:
         """After how many epochs it would have ended at the latest; None if nobody can tell, as it fitted all labels.
 
