@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 from runs import NAMES, Noise, Runs
+from trained import Trained, alike
 
 from heldout import Curve
 from heldout.memorization.retrained import does_not_fit
@@ -66,18 +67,27 @@ def by_length(runs: Runs) -> dict[str, list[tuple[Noise, list[Curve]]]]:
     return found
 
 
+def under_corruptions(runs: Runs) -> dict[str, list[tuple[Trained, np.ndarray]]]:
+    """The trainings of each network that were tested under corruptions, and the bits; they may be older than others."""
+    found = {}
+    for name in NAMES:
+        bits = {}
+        for t in runs.of(name):
+            own = t.get("curves/corruptions")
+            bits[t] = runs.again(t, "corruptions") if own is None else own
+        if several := [(t, bits[t]) for t in alike([t for t, b in bits.items() if b is not None])]:
+            found[name] = several
+    return found
+
+
 def corruptions(runs: Runs) -> dict[str, np.ndarray]:
     """Per network (15, 6) accuracies, severity 0 first, mean over the seeds that have them."""
     found = {}
-    for name in NAMES:
+    for name, several in under_corruptions(runs).items():
         shares = []
-        for t in runs.plain(name):
-            bits = t.get("curves/corruptions")
-            bits = runs.again(t, "corruptions") if bits is None else bits
-            if bits is not None:
-                share = unpacked(bits).mean(axis=-1)
-                clean = unpacked(t["curves/spatial"])[0].mean()
-                shares.append(np.concatenate([np.full((len(share), 1), clean), share], axis=1))
-        if shares:
-            found[name] = np.mean(shares, axis=0)
+        for t, bits in several:
+            share = unpacked(bits).mean(axis=-1)
+            clean = unpacked(t["curves/spatial"])[0].mean()
+            shares.append(np.concatenate([np.full((len(share), 1), clean), share], axis=1))
+        found[name] = np.mean(shares, axis=0)
     return found

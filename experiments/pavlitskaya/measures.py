@@ -105,6 +105,42 @@ def apart(result: MemorizationResult, family: str, metric: Metric) -> tuple[int,
     return sum(a[1] < b[0] for a, b in pairs), sum(b[1] < a[0] for a, b in pairs)
 
 
+def memorised_more(one: Estimate, other: Estimate, metric: Metric) -> bool | None:
+    """Whether the second has memorised more than the first; None where their 95 % intervals overlap."""
+    sign = -1 if metric == ("pmv", "k_S") else 1
+    if one.low <= other.high and other.low <= one.high:
+        return None
+    return sign * one.value < sign * other.value
+
+
+def alike_but_for_size(runs: Runs) -> list[tuple[str, str]]:
+    """Pairs such as C1 and C5 that were trained alike, but for the number of images."""
+    found = []
+    for family in FAMILIES:
+        for large, small in zip(*SIZES.values(), strict=True):
+            pair = f"{family}-C{large}", f"{family}-C{small}"
+            how = []
+            for name in pair:
+                noise, plain = runs.noise(name), runs.plain(name)
+                if noise is not None and plain:
+                    limits = {t.limit for t in noise.trained}, {t.limit for t in plain}
+                    how.append((limits, {t.rate for t in (*noise.trained, *plain)}, tuple(noise.rates)))
+            if len(how) == 2 and how[0] == how[1]:
+                found.append(pair)
+    return found
+
+
+def both_ways(runs: Runs) -> list[tuple[Trained, Trained]]:
+    """Trainings of one network, seed, learning rate and length: by plain networks, and by fused.py."""
+    found = []
+    for name in NAMES:
+        own = [t for t in runs.of(name) if 0.0 in t.rates]
+        for plain in (t for t in own if not t.fused):
+            same = [t for t in own if t.fused and (t.seed, t.rate, t.limit) == (plain.seed, plain.rate, plain.limit)]
+            found += [(plain, t) for t in same]
+    return found
+
+
 # --- accuracies --------------------------------------------------------------------------------------
 
 

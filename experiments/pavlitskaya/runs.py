@@ -85,6 +85,10 @@ class Runs:
                 found = by_margin
         return [bits for bits in found if bits is not None]
 
+    def by_margin(self, name: str) -> bool:
+        """Whether its FGSM curves are those by the margin's gradient."""
+        return any(t.record.get("fgsm") == "margin" or self.again(t, "fgsm") is not None for t in self.plain(name))
+
     def again(self, t: Trained, kind: str) -> np.ndarray | None:
         """The bits of a curve that was made from its weights later on."""
         return self.remade.get(f"{t.file}/{t.name}/seed{t.seed}/curves/{kind}")

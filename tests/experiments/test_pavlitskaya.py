@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from heldout import MemorizationResult
+from heldout.memorization.metrics import Estimate
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "experiments" / "pavlitskaya"
@@ -135,6 +136,63 @@ def test_curves_of_all_seeds_count(tmp_path):
     assert spread[0].high - spread[0].low != spread[1].high - spread[1].low
     mean = as_curves.unpacked(parts[1]["resnet-C5/seed1/curves/spatial"]).mean(axis=1)
     np.testing.assert_allclose(found["spatial"].accuracies[:, 1], mean)
+
+
+def test_training_size_is_compared_where_all_else_is_alike(tmp_path):
+    """Not where epochs, rates of label noise or learning rates differ; more memory is a larger metric, but for PMV."""
+    common = {"rate": 1e-3, "schedule": "steps", "curves": True}
+    alike = [made("resnet-C1", 0, epochs=250, right=0.8, fused={"ours": [0.1, 0.2]}, **common)]
+    alike += [made("resnet-C5", seed, epochs=250, right=0.97, **common) for seed in range(2)]
+    others = [
+        made("resnet-C3", 0, epochs=25, **common), made("resnet-C7", 0, epochs=250, **common),
+        made("vgg-C1", 0, epochs=250, rates=FOUR, curves=True), made("vgg-C5", 0, epochs=250, curves=True),
+        made("vgg-C2", 0, epochs=60, rate=5e-4, curves=True), made("vgg-C6", 0, epochs=60, rate=1e-4, curves=True),
+    ]  # fmt: skip
+    runs = kept(tmp_path, pool_1=[*alike, *others])
+    assert measures.alike_but_for_size(runs) == [("resnet-C1", "resnet-C5")]
+    result = MemorizationResult.of(as_curves.all_curves(runs))
+    rows = [line.split(" | ") for line in tables.sizes(runs, result).splitlines()[2:]]
+    assert [row[0] for row in rows] == ["| resnet-C1, C5"] * 8
+    assert {row[1] for row in rows} == {"1 fused and 2 plain"}
+    assert [rows[0][2], rows[0][-1]] == ["PMV k_S", "with fewer images |"]  # as published, 0.97 and 0.45
+    assert [rows[6][2], rows[6][-1]] == ["gaussian k_max", "with more images |"]  # 0.352 and 0.335
+
+    def ends(low, high):
+        return Estimate(value=(low + high) / 2, low=low, high=high)
+
+    for metric, more in ((("pmv", "k_S"), False), (("spatial", "SSE"), True)):
+        assert measures.memorised_more(ends(0.1, 0.2), ends(0.3, 0.4), metric) is more
+        assert measures.memorised_more(ends(0.3, 0.4), ends(0.1, 0.2), metric) is (not more)
+        assert measures.memorised_more(ends(0.1, 0.3), ends(0.3, 0.4), metric) is None
+
+
+def test_both_ways_of_training_stand_beside_each_other(tmp_path):
+    """The same network, seed and length only."""
+    fused = {"fused": {"ours": [0.1, 0.2]}}
+    old = [made("vgg-C5", s, epochs=250, right=0.9, rates=(0.0,), curves=True) for s in (0, 1)]
+    new = [made("vgg-C5", 0, epochs=250, right=0.8, **fused), made("vgg-C5", 1, epochs=136, **fused)]
+    runs = kept(tmp_path, pool_1=old, pool_2=new)
+    assert [(a.file, b.file, a.seed) for a, b in measures.both_ways(runs)] == [("pool-1", "pool-2", 0)]
+    (row,) = tables.engines(runs).splitlines()[2:]
+    shares = [f"{t.clean['pmv']:.4f}" for pair in measures.both_ways(runs) for t in pair]
+    assert row == f"| vgg-C5 | 0 | 250 and 250 | {shares[0]} and {shares[1]} | 0.5000 and 0.5000 | 0.5000 and 0.5000 |"
+
+
+def test_older_networks_stand_in_where_only_they_met_corruptions(tmp_path):
+    """Later ones, whose weights are not kept, have other curves."""
+    old, new = made("vgg-C5", 0, epochs=136, curves=True), made("vgg-C5", 0, epochs=250, curves=True, fgsm="margin")
+    stands = np.random.default_rng(0).random((15, 5, IMAGES)) < 0.5
+    old["vgg-C5/seed0/curves/corruptions"] = np.packbits(stands, axis=2)
+    large = made("vgg-C1", 0, epochs=30, curves=True)
+    large["vgg-C1/seed0/curves/corruptions"] = old["vgg-C5/seed0/curves/corruptions"]
+    runs = kept(tmp_path, pool_1=[old, large], pool_2=[new])
+    assert [t.epochs for t in runs.plain("vgg-C5")] == [250]
+    ((t, _),) = as_curves.under_corruptions(runs)["vgg-C5"]
+    assert t.epochs == 136
+    np.testing.assert_allclose(as_curves.corruptions(runs)["vgg-C5"][:, 1:], stands.mean(axis=2))
+    assert any(line.startswith("| vgg-C5 ") and line.endswith("| 136 | 1 |") for line in tables.corruption_table(runs))
+    assert runs.by_margin("vgg-C5")
+    assert not kept(tmp_path, pool_2=[old]).by_margin("vgg-C5")
 
 
 def test_lengths_stand_beside_each_other(tmp_path):
@@ -304,15 +362,19 @@ def test_readme_shows_the_results(runs):
 def test_plan_gives_three_seeds_alike(runs):
     """What the plan adds to what is kept: three seeds of every network that it names, each with six rates."""
     plan = json.loads((FOLDER / "plan-seeds.json").read_text())
-    jobs = {(name, seed): (epochs, options.get("rates", SIX)) for name, seed, epochs, _, options in plan["queue"]}
-    assert len(jobs) == len(plan["queue"])
+    for name, seed, epochs, _, options in plan["queue"]:
+        rate, label = runs.of(name)[0].rate, f"{name}-{options['label']}" if "label" in options else name
+        assert not trained.done(runs.of(label), label, seed, epochs=epochs, rate=rate, rates=SIX, curves=False)
+    queue = [row for row in plan["queue"] if "label" not in row[4]]
+    jobs = {(name, seed): (epochs, options.get("rates", SIX)) for name, seed, epochs, _, options in queue}
+    assert len(jobs) == len(queue)
     whole = {name: epochs for (name, _), (epochs, rates) in jobs.items() if rates == SIX}
     for name, epochs in whole.items():
         rate = runs.of(name)[0].rate
         for seed in range(3):
             there = trained.done(runs.of(name), name, seed, epochs=epochs, rate=rate, rates=SIX, curves=False)
             assert there != ((name, seed) in jobs), (name, seed)
-    assert all(whole[f"{family}-C{i}"] == 250 for family, i in (("vgg", 5), ("vgg", 7), ("resnet", 7)))
+    assert all(epochs == 250 for name, epochs in whole.items() if name.endswith(("C1", "C3", "C5", "C7")))
 
 
 def test_a_store_knows_what_is_done(tmp_path):
@@ -415,9 +477,9 @@ def test_what_would_end_too_late_is_not_begun(train, pictures, tmp_path, capsys)
     assert not pool.fits(train.Job.read(["vgg-C5", 0, 10, None]), 1e9)  # its graph was not made
     assert [j.network for j in pool.jobs(pool.plan())] == ["lenet-cifar", "lenet-cifar"]
     args.minutes = 0.0  # begun all the same: given up after an epoch, and nothing is kept of it
-    pool.train(whole, pool.streams[0][False])
+    pool.train(whole, pool.streams[0])
     assert "lenet-cifar/0 is given up after 1 of 10 epochs" in capsys.readouterr().out
     assert not list(out.glob("*.npz"))
-    pool.train(squeezed, pool.streams[0][False])  # this one is cut short
+    pool.train(squeezed, pool.streams[0])  # this one is cut short
     (cut,) = trained.read(out / "lenet-cifar-seed1.npz")
     assert cut.epochs == 1
