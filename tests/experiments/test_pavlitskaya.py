@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -483,3 +484,38 @@ def test_what_would_end_too_late_is_not_begun(train, pictures, tmp_path, capsys)
     pool.train(squeezed, pool.streams[0])  # this one is cut short
     (cut,) = trained.read(out / "lenet-cifar-seed1.npz")
     assert cut.epochs == 1
+
+
+def test_kernels_that_are_off_are_refused(train, pictures, tmp_path, monkeypatch):
+    """In one tensor, or a little in most; networks of the same layers are not checked twice."""
+    plan = planned(tmp_path, ["lenet-cifar", 0, 10, None])
+    (tmp_path / "out").mkdir()
+    args = train.argparse.Namespace(data=pictures, out=tmp_path / "out", plan=plan, limit=32, store=None, minutes=None,
+                                    pool=None, only=["lenet-cifar"], corrupted=None, patience=0.0)  # fmt: skip
+    pool = train.Pool(args)
+    plain = dict.fromkeys("abcde", 0.1)
+    found, asked = dict(plain), []
+
+    def agreement(setting, images, device, half):
+        asked.append(setting.name)
+        return found, plain, {}, {}
+
+    def summary(*given):
+        two = zip(("ours", "plain"), given[:2], strict=True)
+        return {k: [float(np.median(list(d.values()))), max(d.values())] for k, d in two}
+
+    monkeypatch.setitem(sys.modules, "fused", SimpleNamespace(agreement=agreement, summary=summary))
+    monkeypatch.setattr(pool, "fused", lambda name: True)
+    for off in ({"a": 0.4}, {"a": 0.16, "b": 0.16, "c": 0.16}, {"a": np.nan}):
+        found |= off
+        with pytest.raises(RuntimeError, match="differ too much"):
+            pool.check(pool.settings["vgg-C5"], None)
+        assert train.torch.backends.cudnn.allow_tf32
+        found |= plain
+    pool.check(pool.settings["vgg-C5"], None)
+    before = len(asked)
+    pool.check(pool.settings["vgg-C1"], None)
+    assert pool.agreements["vgg-C1"] == pool.agreements["vgg-C5"]
+    assert len(asked) == before
+    pool.check(pool.settings["vgg-C7"], None)
+    assert len(asked) == before + 1
