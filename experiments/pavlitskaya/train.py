@@ -4,9 +4,9 @@ python experiments/pavlitskaya/train.py DATA OUT --plan plan.json [--corrupted p
 python experiments/pavlitskaya/train.py DATA OUT --plan plan-seeds.json --store results --minutes 24 --pool pool.npz
 
 DATA holds mnist.npz and cifar10.npz, or instead of it the batches that ../werpachowski/cifar10/pictures.py unpacks or
-the three parts that `--pack` makes. Nothing but torch, numpy and Pillow is
-needed, and Triton for VGGs and ResNets on a GPU. Each training is a CUDA graph of one
-step; all graphs are made first, and the images may come later: a network is begun once the images it needs are there.
+the three parts that `--pack` makes. Nothing but torch, numpy and Pillow is needed, and Triton for VGGs and ResNets on a
+GPU. Each training is a CUDA graph of one step; all graphs are made first, and the images may come later: a network is
+begun once the images it needs are there.
 
 The plan says what is trained, in lanes that run side by side, and is read anew all the time, so that it can be changed
 on the way: {"deadline": seconds, "lanes": [[job, ...], ...], "also": [[network, rates], ...]}, or with
@@ -15,11 +15,12 @@ on the way: {"deadline": seconds, "lanes": [[job, ...], ...], "also": [[network,
 all six by default), "rate" (the learning rate), "label" (added to the network's name in the results) and "curves"
 (whether to take them; by default, of seed 0). "also" names networks to make ready for jobs that may come later.
 
-The rates of a job train at once: each on a stream of its own or, VGGs and ResNets, as one (fused.py). A
-network gets as many epochs as fit into its seconds, and its schedule is squeezed into them (the learning rates used are
-kept). Networks of a fixed learning rate also stop at the deadline, and when their labels are fitted (99.95 % of them in
-two epochs running). Where a job's seconds are null it gets all of its epochs or none: it is not begun where, at the
-pace of those before it, it would not end before the deadline, and given up where it does not.
+The rates of a job train at once: each on a stream of its own or, VGGs and ResNets on a GPU, as one (fused.py). It
+gets as many epochs as fit into its seconds, and its schedule is squeezed into them (the learning rates used are kept).
+Networks of a fixed learning rate also stop at the deadline, and when their labels are fitted (99.95 % of them in two
+epochs running; rates that are trained as one go on until the last of them fits). Where a job's seconds are null it gets
+all of its epochs or none: it is not begun where, at the pace of those before it, it would not end before the deadline,
+and given up where it does not.
 
 Jobs that the pool files of --store have, or OUT, are left out. Kept of every job, in OUT/<network>-seed<n>.npz: the
 labels it was trained on, what the finished network says of its training, its validation and the test images, and the
@@ -244,9 +245,8 @@ class Pool:
             return
         from fused import agreement, summary
 
-        like = {s.name for s in self.settings.values() if (s.family, s.regularised, s.fat) == (
-            setting.family, setting.regularised, setting.fat)}  # fmt: skip
-        told = next((self.agreements[name] for name in sorted(like) if name in self.agreements), None)
+        layers = [(s.family, s.regularised, s.fat) for s in (setting, *map(self.settings.get, self.agreements))]
+        told = next((t for t, k in zip(self.agreements.values(), layers[1:], strict=True) if k == layers[0]), None)
         if told is None:
             torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
             try:
