@@ -13,16 +13,18 @@ on the way: {"deadline": seconds, "lanes": [[job, ...], ...], "also": [[network,
 "queue": [job, ...], "beside": 4 instead of lanes, of which every lane takes the next. A job is
 [network, seed, epochs, seconds] or [network, seed, epochs, seconds, options]; the options are "rates" (of label noise;
 all six by default), "rate" (the learning rate), "label" (added to the network's name in the results) and "curves"
-(whether to take them; by default, of seed 0). "also" names networks to make ready for jobs that may come later.
+(whether to take them; by default, of seed 0). Instead of a seed there may be a list of them, which train at once: of
+small batches three seeds take less than three times as long as one. "also" names networks to make ready for jobs that
+may come later, with how many of each there are.
 
-The rates of a job train at once: each on a stream of its own or, VGGs and ResNets on a GPU, as one (fused.py). It
+The networks of a job train at once: each on a stream of its own or, VGGs and ResNets on a GPU, as one (fused.py). It
 gets as many epochs as fit into its seconds, and its schedule is squeezed into them (the learning rates used are kept).
 Networks of a fixed learning rate also stop at the deadline, and when their labels are fitted (99.95 % of them in two
-epochs running; rates that are trained as one go on until the last of them fits). Where a job's seconds are null it gets
+epochs running; those that are trained as one go on until the last of them fits). Where a job's seconds are null it gets
 all of its epochs or none: it is not begun where, at the pace of those before it, it would not end before the deadline,
 and given up where it does not.
 
-Jobs that the pool files of --store have, or OUT, are left out. Kept of every job, in OUT/<network>-seed<n>.npz: the
+Seeds that the pool files of --store have, or OUT, are left out. Kept of every seed, in OUT/<network>-seed<n>.npz: the
 labels it was trained on, what the finished network says of its training, its validation and the test images, and the
 curves of the one without noise; README.md names the keys. --pool is all that is finished in OUT in one file, written
 anew after every job. The weights of the network without noise, where they are few, go to OUT/weights.
@@ -37,7 +39,6 @@ import os
 import sys
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -47,14 +48,14 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))
 import trained
 from data import Data, noisy, pack
 from evaluate import IMAGES, accuracies, curves, right
+from jobs import Job
 from networks import Setting, settings
 from torch import Tensor
-from trained import FITTED, Trained
+from trained import FITTED
 from training import Training
 
 from experiments.graphs import on
 
-RATES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 LOOKS = (10, 50, 100, 200)  # epochs after which accuracies are written down
 # Times as long as by itself an epoch takes beside another network, while nothing is known. Two side by side are hardly
 # faster than one after the other (6 % with ResNet C1, which took 3.2 times as long, and VGG C1, 1.3 times), and nobody
@@ -69,57 +70,21 @@ def say(text: str) -> None:
     print(f"{time.monotonic() - STARTED:7.1f}  {text}", flush=True)
 
 
-@dataclass(frozen=True)
-class Job:
-    """One line of the plan."""
-
-    network: str
-    seed: int
-    epochs: int
-    seconds: float | None
-    rates: tuple[float, ...] = RATES
-    rate: float | None = None
-    label: str = ""
-    curves: bool = True
-
-    @classmethod
-    def read(cls, row: list) -> Job:
-        options = {"curves": row[1] == 0} | (row[4] if len(row) > 4 else {})
-        options["rates"] = tuple(float(r) for r in options.get("rates", RATES))
-        return cls(*row[:4], **options)
-
-    @property
-    def name(self) -> str:
-        return f"{self.network}-{self.label}" if self.label else self.network
-
-    @property
-    def key(self) -> tuple[str, int]:
-        return self.name, self.seed
-
-    def setting(self, settings: dict[str, Setting]) -> Setting:
-        s = settings[self.network]
-        return dataclasses.replace(s, rate=self.rate or s.rate)
-
-    def done(self, kept: list[Trained], settings: dict[str, Setting]) -> bool:
-        asked = {"epochs": self.epochs, "rate": self.setting(settings).rate, "rates": self.rates, "curves": self.curves}
-        return trained.done(kept, self.name, self.seed, **asked)
-
-
 class Run:
-    """One job on its way: its trainings, each with its place among the rates and its stream."""
+    """One job on its way: its trainings, each with the number of its first network and its stream."""
 
     def __init__(self, job: Job, setting: Setting, trainings: list[Training], streams: list, data: Data) -> None:
         self.job, self.setting = job, setting
         self.labels, images = data.labels[setting.data], data.images[setting.data]
         self.clean = self.labels["train_y"][: setting.size]
-        self.targets = [noisy(self.clean, rate, job.seed) for rate in job.rates]
+        self.targets = [noisy(self.clean, rate, seed) for seed, rate in job.networks]
         self.parts = {"train": images["train"][: setting.size], "val": images["val"], "test": images["test"]}
         self.groups = trainings[0].groups
-        first = range(0, len(job.rates), self.groups)
+        first = range(0, len(job.networks), self.groups)
         self.trainings = list(zip(trainings, first, streams, strict=False))
         self.running: list[list[float]] = []  # accuracy while training, a row an epoch
-        self.ended = [0] * len(job.rates)
-        seeds = [1000 * job.seed + round(10 * rate) for rate in job.rates]
+        self.ended = [0] * len(job.networks)
+        seeds = [1000 * seed + round(10 * rate) for seed, rate in job.networks]
         for t, i, stream in self.trainings:
             with on(stream):
                 t.begin(self.targets[i : i + self.groups], seeds[i : i + self.groups])
@@ -145,7 +110,7 @@ class Run:
                     self.ended[i] = len(self.running)
 
     def look(self) -> tuple[list[dict[str, np.ndarray]], list[dict[str, float]]]:
-        """Of each rate, what the network says of all images, and how much of it is right."""
+        """What each network says of all images, and how much of it is right."""
         said = []
         for t, _, stream in self.trainings:
             with on(stream):
@@ -158,10 +123,12 @@ class Run:
             judged.append({k: round(float((answers[p] == y).mean()), 5) for k, (p, y) in wanted.items()})
         return said, judged
 
-    def curves(self, corrupted: Tensor | None) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], float]:
-        """Of the network without noise: the curves, its weights, and how often it says the same with these."""
-        t, _, stream = self.trainings[0]
-        with on(stream), t.finished(0) as network:
+    def curves(
+        self, number: int, corrupted: Tensor | None
+    ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], float]:
+        """Of a network without noise: the curves, its weights, and how often it says the same with these."""
+        t, first, stream = self.trainings[number // self.groups]
+        with on(stream), t.finished(number - first) as network:
             x = self.parts["train"][:IMAGES]
             y = torch.as_tensor(self.clean[:IMAGES].astype(np.int64), device=x.device)
             found = curves(network, self.setting.scale, x, y, corrupted)
@@ -193,16 +160,13 @@ class Pool:
                 k: dataclasses.replace(s, size=min(s.size, args.limit), batch=min(s.batch, args.limit))
                 for k, s in self.settings.items()
             }
-        plan = self.plan()
-        lanes = plan["beside"] if "queue" in plan else len(plan["lanes"])
-        self.streams = [[self.stream() for _ in RATES] for _ in range(lanes)]
         self.lock, self.begun, self.busy = threading.Lock(), set(), set()
         self.writing = threading.Lock()
         self.alone: dict[tuple[str, int], float] = {}  # seconds of an epoch that nothing else runs beside
-        self.paces: dict[tuple[str, int], float] = {}  # of the latest jobs, how many times as long it takes
+        self.paces: dict[tuple[str, tuple[int, ...]], float] = {}  # of the latest jobs, how many times as long it takes
         stored = [*args.out.glob("[a-z]*-seed*.npz"), *(args.store.glob("pool-*.npz") if args.store else ())]
         self.kept = [t for path in stored for t in trained.read(path)]
-        self.known: dict[Job, bool] = {}  # whether it is done
+        self.known: dict[Job, Job | None] = {}  # what is left of it
         self.corrupted: Tensor | None = None
         self.trainings: dict[tuple[str, int], list[Training]] = {}
         self.agreements: dict[str, dict[str, list[float]]] = {}
@@ -214,9 +178,11 @@ class Pool:
         jobs = self.jobs(plan)
         say(f"{len(jobs)} jobs of the plan are left")
         counts: dict[tuple[str, int], int] = {}
-        for name, rates in [(j.network, len(j.rates)) for j in jobs] + plan.get("also", []):
-            place = self.place(name, rates)
-            counts[place] = max(counts.get(place, 0), rates // place[1])
+        for name, networks in [(j.network, len(j.networks)) for j in jobs] + plan.get("also", []):
+            place = self.place(name, networks)
+            counts[place] = max(counts.get(place, 0), networks // place[1])
+        lanes = plan["beside"] if "queue" in plan else len(plan["lanes"])
+        self.streams = [[self.stream() for _ in range(max(counts.values(), default=1))] for _ in range(lanes)]
         cuda = self.device == "cuda"
         aside = self.stream()
         for (name, groups), count in sorted(counts.items(), key=lambda c: list(self.settings).index(c[0][0])):
@@ -259,9 +225,9 @@ class Pool:
                 raise RuntimeError(f"gradients differ too much from float32's: {told}; {', '.join(worse)}")
         self.agreements[setting.name] = told
 
-    def place(self, name: str, rates: int) -> tuple[str, int]:
-        """With kernels of our own (fused.py) the rates are trained as one."""
-        return name, rates if self.fused(name) else 1
+    def place(self, name: str, networks: int) -> tuple[str, int]:
+        """With kernels of our own (fused.py) all networks of a job are trained as one."""
+        return name, networks if self.fused(name) else 1
 
     def fused(self, name: str) -> bool:
         return self.device == "cuda" and self.settings[name].family in ("resnet", "vgg")
@@ -290,8 +256,9 @@ class Pool:
         found = [Job.read(row) for rows in lanes for row in rows]
         for job in found:
             if job not in self.known:
-                self.known[job] = job.done(self.kept, self.settings)
-        return [j for j in found if not self.known[j] and (not self.args.only or j.network in self.args.only)]
+                self.known[job] = job.left(self.kept, self.settings)
+        left = [job for job in map(self.known.get, found) if job]
+        return [j for j in left if not self.args.only or j.network in self.args.only]
 
     def now(self, job: Job) -> Job:
         """The job as the plan has it now."""
@@ -299,7 +266,7 @@ class Pool:
 
     def fits(self, job: Job, deadline: float) -> bool:
         """Whether a job can be done; one that gets all of its epochs must have had them before the deadline."""
-        place = self.place(job.network, len(job.rates))
+        place = self.place(job.network, len(job.networks))
         if place not in self.alone or job.seconds is not None:
             return place in self.alone
         family = self.settings[job.network].family
@@ -325,8 +292,8 @@ class Pool:
 
     def usable(self, job: Job) -> bool:
         s = settings()[job.network]
-        made = self.trainings.get(self.place(job.network, len(job.rates)), [])
-        enough = sum(t.groups for t in made) >= len(job.rates)
+        made = self.trainings.get(self.place(job.network, len(job.networks)), [])
+        enough = sum(t.groups for t in made) >= len(job.networks)
         return enough and (s.data, s.size) in self.data.ready and job.network not in self.busy
 
     def lane(self, number: int) -> None:
@@ -356,13 +323,12 @@ class Pool:
                 self.busy.discard(job.network)
 
     def train(self, job: Job, streams: list) -> None:
-        """All rates of one job at once, for as many epochs as fit into its seconds."""
+        """All networks of one job at once, for as many epochs as fit into its seconds."""
         setting = job.setting(self.settings)
-        run = Run(job, setting, self.trainings[self.place(job.network, len(job.rates))], streams, self.data)
-        title = f"{job.name}/{job.seed}"
-        whole = job.seconds is None
+        place = self.place(job.network, len(job.networks))
+        run = Run(job, setting, self.trainings[place], streams, self.data)
+        title, whole = job.title, job.seconds is None
         say(f"{title} begins, {job.epochs} epochs" + ("" if whole else f" at most, {job.seconds:.0f} s"))
-        place = self.place(job.network, len(job.rates))
         looks, rates, looking, done = {}, [], 0.0, 0
         began, epochs = time.monotonic(), job.epochs
         while done < epochs and not all(run.ended):
@@ -387,44 +353,53 @@ class Pool:
             if late and setting.schedule == "fixed":
                 break
         seconds = time.monotonic() - began
-        said, summary = run.look()
-        for i in range(len(job.rates)):
-            summary[i]["epochs"] = done if run.groups > 1 else run.ended[i] or done
+        say(f"{title}: {done} epochs in {seconds:.1f} s")
+        said, judged = run.look()
+        for i, ended in enumerate(run.ended):
+            judged[i]["epochs"] = done if run.groups > 1 else ended or done
         record = {
-            "setting": vars(setting) | {"epochs": done}, "seconds": round(seconds, 1), "running": run.running,
-            "looks": looks, "rates": rates, "groups": run.groups, "bfloat16": run.trainings[0][0].half,
-            "fgsm": "margin", "fused": self.agreements.get(job.network),
-            "summary": dict(zip(job.rates, summary, strict=True)),
+            "setting": vars(setting) | {"epochs": done}, "seconds": round(seconds, 1), "rates": rates,
+            "groups": run.groups, "bfloat16": run.trainings[0][0].half, "fgsm": "margin",
+            "fused": self.agreements.get(job.network),
         }  # fmt: skip
-        found: dict[str, np.ndarray] = {}
-        for rate, targets, answers in zip(job.rates, run.targets, said, strict=True):
-            key = f"{job.name}/seed{job.seed}/rate{rate:.1f}"
-            found[f"{key}/targets"] = targets.astype(np.uint8)
-            found |= {f"{key}/{part}": values for part, values in answers.items()}
-        self.keep(job, found, record)
-        lines = [f"{title}: {done} epochs in {seconds:.1f} s"]
-        if len(job.rates) > 1:
-            slopes = {m: np.polyfit(job.rates, [s[m] for s in summary], 1)[0] for m in ("pmv", "ptv")}
-            lines[0] += f", k {slopes['pmv']:.4f}, PTV {slopes['ptv']:.4f}"
-        for rate, s in zip(job.rates, summary, strict=True):
-            lines.append(f"   {rate}  " + " ".join(f"{m} {v:.4f}" for m, v in s.items()))
-        say("\n".join(lines))
-        if job.curves and job.rates[0] == 0:
-            self.evaluate(job, run, found, record)
+        each = len(job.rates)
+        for number, seed in enumerate(job.seeds):
+            own = slice(number * each, (number + 1) * each)
+            found: dict[str, np.ndarray] = {}
+            for rate, targets, answers in zip(job.rates, run.targets[own], said[own], strict=True):
+                key = f"{job.name}/seed{seed}/rate{rate:.1f}"
+                found[f"{key}/targets"] = targets.astype(np.uint8)
+                found |= {f"{key}/{part}": values for part, values in answers.items()}
+            summary = dict(zip(job.rates, judged[own], strict=True))
+            looked = {after: look[own] for after, look in looks.items()}
+            mine = record | {"running": [row[own] for row in run.running], "looks": looked, "summary": summary}
+            self.keep(job.name, seed, found, mine)
+            self.tell(f"{job.name}/{seed}", summary)
+            if job.curves and job.rates[0] == 0:
+                self.evaluate(job.name, seed, run, own.start, found, mine)
 
-    def evaluate(self, job: Job, run: Run, found: dict[str, np.ndarray], record: dict) -> None:
+    def tell(self, title: str, summary: dict[float, dict[str, float]]) -> None:
+        lines = [title]
+        if len(summary) > 1:
+            slopes = {m: np.polyfit(list(summary), [s[m] for s in summary.values()], 1)[0] for m in ("pmv", "ptv")}
+            lines[0] += f": k {slopes['pmv']:.4f}, PTV {slopes['ptv']:.4f}"
+        lines += [f"   {rate}  " + " ".join(f"{m} {v:.4f}" for m, v in s.items()) for rate, s in summary.items()]
+        say("\n".join(lines))
+
+    def evaluate(self, name: str, seed: int, run: Run, number: int, found: dict[str, np.ndarray], record: dict) -> None:
+        """The curves of a network of the run, beside what else was found of its seed."""
         began = time.monotonic()
         corrupted = self.corruptions() if run.setting.data == "cifar" else None
         waited = time.monotonic() - began
-        bits, weights, same = run.curves(corrupted)
-        found |= {f"{job.name}/seed{job.seed}/curves/{k}": v for k, v in bits.items()}
+        bits, weights, same = run.curves(number, corrupted)
+        found |= {f"{name}/seed{seed}/curves/{k}": v for k, v in bits.items()}
         record["float16_same"] = round(same, 5)
-        self.keep(job, found, record)
+        self.keep(name, seed, found, record)
         if run.setting.family in ("resnet", "lenet"):
             (self.args.out / "weights").mkdir(exist_ok=True)
-            np.savez_compressed(self.args.out / "weights" / f"{job.name}-seed{job.seed}.npz", **weights)
+            np.savez_compressed(self.args.out / "weights" / f"{name}-seed{seed}.npz", **weights)
         seconds = time.monotonic() - began
-        lines = [f"{job.name}/{job.seed} curves in {seconds:.1f} s ({waited:.1f} waited), float16 same {same:.4f}"]
+        lines = [f"{name}/{seed} curves in {seconds:.1f} s ({waited:.1f} waited), float16 same {same:.4f}"]
         for k, v in bits.items():
             share = accuracies(v, min(IMAGES, run.setting.size))
             lines.append(
@@ -444,11 +419,11 @@ class Pool:
                     torch.cuda.current_stream().synchronize()
             return self.corrupted
 
-    def keep(self, job: Job, found: dict[str, np.ndarray], record: dict) -> None:
-        found[f"{job.name}/seed{job.seed}/record"] = np.array(json.dumps(record))
-        part = self.args.out / f".{job.name}-seed{job.seed}.part.npz"
+    def keep(self, name: str, seed: int, found: dict[str, np.ndarray], record: dict) -> None:
+        found[f"{name}/seed{seed}/record"] = np.array(json.dumps(record))
+        part = self.args.out / f".{name}-seed{seed}.part.npz"
         np.savez_compressed(part, **found)
-        os.replace(part, self.args.out / f"{job.name}-seed{job.seed}.npz")
+        os.replace(part, self.args.out / f"{name}-seed{seed}.npz")
 
 
 def gather(out: Path, to: Path, *, named: bool = False) -> None:
@@ -495,7 +470,7 @@ def main(argv: list[str] | None = None) -> None:
         lane.start()
     for lane in lanes:
         lane.join()
-    rest = [f"{j.name}/{j.seed}" for j in pool.jobs(pool.plan()) if j.key not in pool.begun]
+    rest = [j.title for j in pool.jobs(pool.plan()) if j.key not in pool.begun]
     say("done" + (f"; not begun: {', '.join(rest)}" if rest else ""))
     return None
 

@@ -363,12 +363,15 @@ def test_readme_shows_the_results(runs):
 def test_plan_gives_three_seeds_alike(runs):
     """What the plan adds to what is kept: three seeds of every network that it names, each with six rates."""
     plan = json.loads((FOLDER / "plan-seeds.json").read_text())
-    for name, seed, epochs, _, options in plan["queue"]:
+    rows = []  # of one seed each
+    for name, seeds, epochs, _, options in plan["queue"]:
+        rows += [(name, s, epochs, options) for s in (seeds if isinstance(seeds, list) else [seeds])]
+    for name, seed, epochs, options in rows:
         rate, label = runs.of(name)[0].rate, f"{name}-{options['label']}" if "label" in options else name
         assert not trained.done(runs.of(label), label, seed, epochs=epochs, rate=rate, rates=SIX, curves=False)
-    queue = [row for row in plan["queue"] if "label" not in row[4]]
-    jobs = {(name, seed): (epochs, options.get("rates", SIX)) for name, seed, epochs, _, options in queue}
-    assert len(jobs) == len(queue)
+    rows = [row for row in rows if "label" not in row[3]]
+    jobs = {(name, seed): (epochs, options.get("rates", SIX)) for name, seed, epochs, options in rows}
+    assert len(jobs) == len(rows)
     whole = {name: epochs for (name, _), (epochs, rates) in jobs.items() if rates == SIX}
     for name, epochs in whole.items():
         rate = runs.of(name)[0].rate
@@ -457,6 +460,40 @@ def test_trainings_go_on_where_the_store_ends(train, pictures, tmp_path, capsys)
             pool.rename(store / "pool-7.npz")
     longer = planned(tmp_path, ["lenet-cifar", 0, 3, None, {"curves": False, "rates": [0, 0.3, 0.5]}])
     train.main([*options[:3], str(longer), *options[4:-2], "--only", "vgg-C5"])
+    assert "0 jobs of the plan are left" in capsys.readouterr().out
+
+
+def test_seeds_of_a_job_train_at_once(train, pictures, tmp_path, capsys):
+    """Each with what it would have by itself; a seed that is there is left out."""
+    more = {"curves": True, "rates": [0, 0.5]}
+    options = ["--limit", "32", "--plan"]
+    one = planned(tmp_path, ["lenet-cifar", 1, 2, None, more], ["lenet-cifar", 2, 2, None, more])
+    train.main([str(pictures), str(tmp_path / "one"), *options, str(one)])
+    some = planned(tmp_path, ["lenet-cifar", [1, 2], 2, None, more])
+    out = tmp_path / "some"
+    train.main([str(pictures), str(out), *options, str(some)])
+    said = capsys.readouterr().out
+    assert "failed" not in said
+    assert "lenet-cifar/1+2 begins, 2 epochs" in said
+    for seed in (1, 2):
+        (by_itself,), (with_another,) = (
+            trained.read(tmp_path / folder / f"lenet-cifar-seed{seed}.npz") for folder in ("one", "some")
+        )
+        assert with_another.arrays.keys() == by_itself.arrays.keys()
+        for key in by_itself.arrays.keys() - {f"lenet-cifar/seed{seed}/record"}:
+            np.testing.assert_array_equal(with_another.arrays[key], by_itself.arrays[key], err_msg=key)
+        mine, other = ({k: v for k, v in t.record.items() if k != "seconds"} for t in (with_another, by_itself))
+        assert mine == other
+        weights = [tmp_path / folder / "weights" / f"lenet-cifar-seed{seed}.npz" for folder in ("one", "some")]
+        with np.load(weights[0]) as a, np.load(weights[1]) as b:
+            assert all((a[k] == b[k]).all() for k in a.files)
+            assert a.files == b.files
+    (out / "lenet-cifar-seed1.npz").unlink()
+    train.main([str(pictures), str(out), *options, str(some)])
+    said = capsys.readouterr().out
+    assert "lenet-cifar/1 begins" in said
+    assert "lenet-cifar/1+2" not in said
+    train.main([str(pictures), str(out), *options, str(some)])
     assert "0 jobs of the plan are left" in capsys.readouterr().out
 
 

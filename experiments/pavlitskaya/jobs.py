@@ -1,0 +1,61 @@
+"""The lines of a plan (train.py says how one is written), and what is left of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+import trained
+from networks import Setting
+from trained import Trained
+
+RATES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One line of the plan: networks of one kind, each seed at each rate of label noise."""
+
+    network: str
+    seeds: tuple[int, ...]
+    epochs: int
+    seconds: float | None
+    rates: tuple[float, ...] = RATES
+    rate: float | None = None
+    label: str = ""
+    curves: bool = True
+
+    @classmethod
+    def read(cls, row: list) -> Job:
+        network, seeds, epochs, seconds, *more = row
+        seeds = tuple(seeds) if isinstance(seeds, list) else (seeds,)
+        options = {"curves": seeds == (0,)} | (more[0] if more else {})
+        options["rates"] = tuple(float(r) for r in options.get("rates", RATES))
+        return cls(network, seeds, epochs, seconds, **options)
+
+    @property
+    def name(self) -> str:
+        return f"{self.network}-{self.label}" if self.label else self.network
+
+    @property
+    def key(self) -> tuple[str, tuple[int, ...]]:
+        return self.name, self.seeds
+
+    @property
+    def title(self) -> str:
+        return f"{self.name}/{'+'.join(map(str, self.seeds))}"
+
+    @property
+    def networks(self) -> list[tuple[int, float]]:
+        """Seed and rate of label noise of each; those of a seed stand together."""
+        return [(seed, rate) for seed in self.seeds for rate in self.rates]
+
+    def setting(self, settings: dict[str, Setting]) -> Setting:
+        s = settings[self.network]
+        return dataclasses.replace(s, rate=self.rate or s.rate)
+
+    def left(self, kept: list[Trained], settings: dict[str, Setting]) -> Job | None:
+        """The seeds of which no such training is kept; None if there are none."""
+        asked = {"epochs": self.epochs, "rate": self.setting(settings).rate, "rates": self.rates, "curves": self.curves}
+        seeds = tuple(s for s in self.seeds if not trained.done(kept, self.name, s, **asked))
+        return dataclasses.replace(self, seeds=seeds) if seeds else None
