@@ -15,7 +15,7 @@ from scipy.stats import spearmanr
 from trained import Trained
 
 from heldout import MemorizationResult
-from heldout.memorization.metrics import Estimate
+from heldout.memorization.metrics import Estimate, slope
 
 FIT = 0.95  # of the labels: below it a slope may be that of a training cut short
 SIZES = {"C1 to C4": (1, 2, 3, 4), "C5 to C8": (5, 6, 7, 8)}  # 45,000 and 5,000 images to train on
@@ -131,14 +131,27 @@ def alike_but_for_size(runs: Runs) -> list[tuple[str, str]]:
 
 
 def both_ways(runs: Runs) -> list[tuple[Trained, Trained]]:
-    """Trainings of one network, seed, learning rate and length: by plain networks, and by fused.py."""
+    """Trainings of one network, seed, learning rate and length: by plain networks, and by fused.py.
+
+    Those of a network's name with "-fused" were trained for this comparison only.
+    """
     found = []
     for name in NAMES:
-        own = [t for t in runs.of(name) if 0.0 in t.rates]
+        own = [t for label in (name, f"{name}-fused") for t in runs.of(label) if 0.0 in t.rates]
         for plain in (t for t in own if not t.fused):
             same = [t for t in own if t.fused and (t.seed, t.rate, t.limit) == (plain.seed, plain.rate, plain.limit)]
             found += [(plain, t) for t in same]
     return found
+
+
+def slopes(t: Trained) -> tuple[float, float]:
+    """k_S by the labels trained on and by the true ones, of one training; NaN at one rate."""
+    if len(t.rates) == 1:
+        return math.nan, math.nan
+    said = [t[f"rate{r:.1f}/train"] for r in t.rates]
+    given = [(s == t[f"rate{r:.1f}/targets"]).mean() for s, r in zip(said, t.rates, strict=True)]
+    true = [(s == t["rate0.0/targets"]).mean() for s in said]
+    return float(slope(given, t.rates)), float(slope(true, t.rates))
 
 
 # --- accuracies --------------------------------------------------------------------------------------

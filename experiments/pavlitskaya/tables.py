@@ -146,13 +146,16 @@ def lengths(runs: Runs) -> str:
 
 
 def engines(runs: Runs) -> str:
-    """Networks that were trained in both ways, without label noise."""
+    """Networks that were trained in both ways: without label noise and, where both had it, the slopes."""
     rows = []
     for pair in measures.both_ways(runs):
-        shares = [[f"{t.clean[k]:.4f}" for t in pair] for k in ("pmv", "val", "test")]
-        epochs = " and ".join(f"{t.clean['epochs']:g}" for t in pair)
-        rows.append([pair[0].name, str(pair[0].seed), epochs, *(" and ".join(both) for both in shares)])
-    head = ["plain and by `fused.py`", "seed", "epochs", "right on training images", "validation", "test"]
+        told = [[f"{t.clean[k]:.4f}" for t in pair] for k in ("pmv", "val", "test")]
+        told.insert(0, [f"{t.clean['epochs']:g}" for t in pair])
+        by_metric = zip(*map(measures.slopes, pair), strict=True)
+        told += [[] if any(map(math.isnan, both)) else [f"{v:.2f}" for v in both] for both in by_metric]
+        rows.append([pair[0].name, str(pair[0].seed), *(" and ".join(both) for both in told)])
+    head = ["plain and by `fused.py`", "seed", "epochs", "right on training images", "validation", "test",
+            *map(title, METRICS[:2])]  # fmt: skip
     return "\n".join(table(head, rows)).rstrip()
 
 

@@ -62,7 +62,8 @@ LOOKS = (10, 50, 100, 200)  # epochs after which accuracies are written down
 # can tell when they end: so plan-seeds.json has one.
 PACE = {"resnet": 3.2}
 OTHERS = 2.1  # of other families: VGG C5 and C7 beside each other
-MARGIN, LAST = 1.15, 15.0  # of the expected seconds; for the curves
+MARGIN, ALONE = 1.15, 1.03  # of the expected seconds, beside others and by itself
+LAST = 8.0  # seconds for the curves of a seed
 STARTED = time.monotonic()
 
 
@@ -271,9 +272,10 @@ class Pool:
             return place in self.alone
         family = self.settings[job.network].family
         paces = [p for (name, _), p in list(self.paces.items()) if name.startswith(family)]
-        expected = PACE.get(family, OTHERS) if len(self.streams) > 1 else 1.0
-        pace = sum(paces) / len(paces) if paces else expected
-        return time.monotonic() - STARTED + MARGIN * pace * self.alone[place] * job.epochs + LAST < deadline
+        beside = len(self.streams) > 1
+        pace = sum(paces) / len(paces) if paces else PACE.get(family, OTHERS) if beside else 1.0
+        seconds = (MARGIN if beside else ALONE) * pace * self.alone[place] * job.epochs + LAST * len(job.seeds)
+        return time.monotonic() - STARTED + seconds < deadline
 
     def time(self, trainings: list[Training], steps: int = 32) -> float:
         """Seconds an epoch of all rates takes when nothing else runs."""

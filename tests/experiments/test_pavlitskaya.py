@@ -176,7 +176,27 @@ def test_both_ways_of_training_stand_beside_each_other(tmp_path):
     assert [(a.file, b.file, a.seed) for a, b in measures.both_ways(runs)] == [("pool-1", "pool-2", 0)]
     (row,) = tables.engines(runs).splitlines()[2:]
     shares = [f"{t.clean['pmv']:.4f}" for pair in measures.both_ways(runs) for t in pair]
-    assert row == f"| vgg-C5 | 0 | 250 and 250 | {shares[0]} and {shares[1]} | 0.5000 and 0.5000 | 0.5000 and 0.5000 |"
+    told = f"| vgg-C5 | 0 | 250 and 250 | {shares[0]} and {shares[1]} | 0.5000 and 0.5000 | 0.5000 and 0.5000 |  |  |"
+    assert row == told
+
+
+def test_both_ways_of_training_are_compared_with_label_noise(tmp_path):
+    """A training with "-fused" in its name stands there, and nowhere else."""
+    plain = made("resnet-C5", 0, epochs=250, right=0.9)
+    fused = made("resnet-C5-fused", 0, epochs=250, right=0.6, fused={"ours": [0.1, 0.2]})
+    runs = kept(tmp_path, pool_1=[plain], pool_2=[fused])
+    assert runs.noise("resnet-C5").trained == runs.of("resnet-C5")
+    (pair,) = measures.both_ways(runs)
+    said = []
+    for t in pair:
+        given = [t.record["summary"][f"{r}"]["pmv"] for r in SIX]
+        true = [(t[f"rate{r}/train"] == t["rate0.0/targets"]).mean() for r in SIX]
+        by_hand = [abs(np.polyfit(SIX, shares, 1)[0]) for shares in (given, true)]
+        np.testing.assert_allclose(measures.slopes(t), by_hand)
+        said.append([f"{v:.2f}" for v in by_hand])
+    (row,) = tables.engines(runs).splitlines()[2:]
+    assert row.startswith("| resnet-C5 | 0 | 250 and 250 |")
+    assert row.endswith("".join(f" {a} and {b} |" for a, b in zip(*said, strict=True)))
 
 
 def test_older_networks_stand_in_where_only_they_met_corruptions(tmp_path):

@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# Go on with plan-seeds.json on a borrowed GPU. From the root of the repository:
+#
+#     bash experiments/pavlitskaya/gpu.sh PICTURES SECONDS [WAIT]
+#
+# The same command each time, whatever was done before; PICTURES is a folder of batches that
+# ../werpachowski/cifar10/pictures.py packed, and may hold some of them only. Copies code and pictures out of the tree
+# and begins to compile. While batches are missing it says so and ends at once: send the others before the machine goes
+# back. Once they are there it trains for SECONDS, less a minute, which goes on when the command ends; it waits for that
+# WAIT seconds at most (540), and puts what is finished into $OUT. RUN is the folder outside of the tree.
+set -u
+pictures=$1 seconds=$2 wait=${3:-540}
+run=${RUN:-/tmp/r} python=${PYTHON:-python3}
+code=$run/experiments/pavlitskaya
+mkdir -p "$run/data"
+[ -d "$code" ] || cp -r experiments "$run/"
+
+if [ ! -e "$run/compile.log" ]; then
+    # shellcheck disable=SC2016  # expanded by the inner shell
+    setsid nohup bash -c 'cd "$1" || exit
+        for name in resnet-C5 resnet-C6 vgg-C5 vgg-C7; do "$2" fused.py "$name" & done
+        wait
+        touch "$3"' compile "$code" "$python" "$run/compiled" > "$run/compile.log" 2>&1 < /dev/null &
+fi
+
+if [ ! -e "$run/log" ]; then
+    "$python" experiments/werpachowski/cifar10/pictures.py unpack "$pictures" "$run/data" || exit 2
+    missing=
+    for b in 0 1 2 3 4 5; do
+        [ -e "$run/data/batch-$b.npz" ] || missing="$missing $b"
+    done
+    if [ -n "$missing" ]; then
+        echo "batches missing:$missing. Send them with the same command, now: nothing is trained without them." >&2
+        exit 2
+    fi
+    until [ -e "$run/compiled" ]; do sleep 0.5; done
+    cat "$run/compile.log"
+    minutes=$("$python" -c "print(($seconds - 60 - $SECONDS) / 60)")
+    cd "$code" || exit
+    setsid nohup "$python" -u train.py "$run/data" "$run/pool" --plan "${PLAN:-plan-seeds.json}" --store results \
+        --minutes "$minutes" ${MORE:-} > "$run/log" 2>&1 < /dev/null &
+    echo $! > "$run/pid"
+fi
+
+while [ "$SECONDS" -lt "$wait" ] && kill -0 "$(cat "$run/pid")" 2> /dev/null; do sleep 1; done
+cd "$code" && "$python" train.py - "$run/pool" --merge "$OUT/pool-${POOL:-new}.npz"
+tail -n 60 "$run/log"
