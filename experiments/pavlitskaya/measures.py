@@ -105,12 +105,22 @@ def apart(result: MemorizationResult, family: str, metric: Metric) -> tuple[int,
     return sum(a[1] < b[0] for a, b in pairs), sum(b[1] < a[0] for a, b in pairs)
 
 
-def memorised_more(one: Estimate, other: Estimate, metric: Metric) -> bool | None:
-    """Whether the second has memorised more than the first; None where their 95 % intervals overlap."""
-    sign = -1 if metric == ("pmv", "k_S") else 1
-    if one.low <= other.high and other.low <= one.high:
+def memorised_more(pair: MemorizationResult, one: str, other: str, metric: Metric) -> bool | None:
+    """Whether the second of a pair has memorised more than the first, significantly; None where neither has.
+
+    By the comparison of `heldout memorization`: examples that both share are compared in pairs, which tells more than
+    whether two intervals overlap.
+    """
+    ranking = next((r for r in pair.rankings if (r.perturbation, r.metric) == metric), None)
+    if ranking is None:  # not ranked together
         return None
-    return sign * one.value < sign * other.value
+    return True if ranking.differs(other, one) else False if ranking.differs(one, other) else None
+
+
+def ways(several: list[Trained]) -> str:
+    """How many were trained in which way."""
+    fused = sum(t.fused for t in several)
+    return ", ".join(f"{n} {way}" for n, way in ((len(several) - fused, "plain"), (fused, "fused")) if n)
 
 
 def alike_but_for_size(runs: Runs) -> list[tuple[str, str]]:

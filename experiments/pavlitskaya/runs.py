@@ -89,6 +89,10 @@ class Runs:
         """Whether its FGSM curves are those by the margin's gradient."""
         return any(t.record.get("fgsm") == "margin" or self.again(t, "fgsm") is not None for t in self.plain(name))
 
+    def attacked(self, name: str) -> tuple[int, int]:
+        """How many of its seeds the FGSM curves have, and how many others have."""
+        return len(self.curves(name, "fgsm")), len(self.curves(name, "spatial"))
+
     def again(self, t: Trained, kind: str) -> np.ndarray | None:
         """The bits of a curve that was made from its weights later on."""
         return self.remade.get(f"{t.file}/{t.name}/seed{t.seed}/curves/{kind}")

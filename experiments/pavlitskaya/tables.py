@@ -80,6 +80,9 @@ def metric_tables(runs: Runs, result: MemorizationResult) -> list[str]:
                 "network is sure (../fgsm.py), those of the others not.",
                 "",
             ]
+        fewer = {} if family == "others" else {key: runs.attacked(f"{family}-{key}") for key in VALUES[family]}
+        if told := ", ".join(f"{key} ({n} of {all_})" for key, (n, all_) in fewer.items() if n < all_):
+            lines += [f"For FGSM those seeds alone count whose gradients were not: {told}.", ""]
         metrics = METRICS[:4] if family == "others" else METRICS
         rows = []
         for key, theirs in VALUES[family].items():
@@ -165,16 +168,15 @@ def sizes(runs: Runs, result: MemorizationResult) -> str:
     rows = []
     for pair in measures.alike_but_for_size(runs):
         large, small = pair
-        seeds = " and ".join(
-            f"{len(runs.plain(name))} {'fused' if any(t.fused for t in runs.plain(name)) else 'plain'}" for name in pair
-        )
+        seeds = " and ".join(measures.ways(runs.plain(name)) for name in pair)
+        compared = MemorizationResult.of([c for c in result.curves if c.model in pair])
         for metric in METRICS:
             ours = [measures.estimate(result, name, metric) for name in pair]
             theirs = [measures.published_of(name)[METRICS.index(metric)] for name in pair]
             if None in ours:
                 continue
             published = said[(theirs[0] > theirs[1]) == (metric == METRICS[0])]
-            found = said[measures.memorised_more(*ours, metric)]
+            found = said[measures.memorised_more(compared, large, small, metric)]
             told = [f"{e.value:.2f} ({e.low:.2f} to {e.high:.2f})" for e in ours]
             both = " and ".join(f"{v:.3f}" for v in theirs)
             rows.append([f"{large}, {small.split('-')[1]}", seeds, title(metric), *told, found, both, published])

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from heldout import MemorizationResult
-from heldout.memorization.metrics import Estimate
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "experiments" / "pavlitskaya"
@@ -158,13 +157,27 @@ def test_training_size_is_compared_where_all_else_is_alike(tmp_path):
     assert [rows[0][2], rows[0][-1]] == ["PMV k_S", "with fewer images |"]  # as published, 0.97 and 0.45
     assert [rows[6][2], rows[6][-1]] == ["gaussian k_max", "with more images |"]  # 0.352 and 0.335
 
-    def ends(low, high):
-        return Estimate(value=(low + high) / 2, low=low, high=high)
 
-    for metric, more in ((("pmv", "k_S"), False), (("spatial", "SSE"), True)):
-        assert measures.memorised_more(ends(0.1, 0.2), ends(0.3, 0.4), metric) is more
-        assert measures.memorised_more(ends(0.3, 0.4), ends(0.1, 0.2), metric) is (not more)
-        assert measures.memorised_more(ends(0.1, 0.3), ends(0.3, 0.4), metric) is None
+@pytest.mark.parametrize(("firm", "said"), [(0.9, "with fewer images"), (0.2, "with more images"), (0.6, None)])
+def test_who_memorised_more_is_what_heldout_says(tmp_path, firm, said):
+    """Of networks of which one stands moves longer and falls at once, and one falls evenly."""
+    common = {"epochs": 250, "rate": 1e-3, "schedule": "steps", "curves": True}
+    parts = [made("resnet-C1", 0, **common), *(made("resnet-C5", seed, **common) for seed in range(3))]
+    rng = np.random.default_rng(0)
+    for part, name in zip(parts, ("C1", "C5", "C5", "C5"), strict=True):
+        (key,) = (k for k in part if k.endswith("curves/spatial"))
+        drop = 0.6 if name == "C1" else firm  # at the first strength: k_max
+        part[key] = np.packbits(rng.random((9, IMAGES)) < np.array([0.99, *[0.99 - drop] * 8])[:, None], axis=1)
+    runs = kept(tmp_path, pool_1=parts)
+    pair = MemorizationResult.of(as_curves.all_curves(runs))
+    more = measures.memorised_more(pair, "resnet-C1", "resnet-C5", ("spatial", "k_max"))
+    assert more is {"with fewer images": True, "with more images": False, None: None}[said]
+    assert measures.memorised_more(pair, "resnet-C5", "resnet-C1", ("spatial", "k_max")) is (
+        None if more is None else not more
+    )
+    rows = [line.split(" | ") for line in tables.sizes(runs, pair).splitlines()[2:]]
+    assert [row[5] for row in rows if row[2] == "spatial k_max"] == [said or "not told apart"]
+    assert measures.memorised_more(pair, "resnet-C1", "vgg-C5", ("spatial", "k_max")) is None
 
 
 def test_both_ways_of_training_stand_beside_each_other(tmp_path):
