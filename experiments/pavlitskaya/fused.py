@@ -1,4 +1,4 @@
-"""Several networks of one kind trained as one, by the kernels of kernels.py.
+"""Several networks of one kind trained as one, by the kernels of convolutions.py and kernels.py.
 
     python experiments/pavlitskaya/fused.py vgg-C5 resnet-C5 ...     compiles them, checks them, and times a step
 
@@ -24,7 +24,8 @@ import numpy as np
 import torch
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
-from kernels import convolve, end_back, kernel_gradient, normalise_back, placed, settle, take_step, unpool
+from convolutions import convolve, kernel_gradient
+from kernels import end_back, normalise_back, placed, settle, take_step, unpool
 from networks import CLASSES, Dropout, Setting, settings
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -33,6 +34,8 @@ from training import Training
 from experiments.graphs import in_bfloat16
 
 LEAST = 16  # channels that a kernel takes in
+WHOLE = 16  # numbers that all parameters are filled up to: only then does Triton load several of them at once
+PART = 256  # numbers that a dense layer adds up at once: long sums of few rows leave most of a GPU idle
 
 
 def inwards(value: Tensor, pixels: int = 1) -> Tensor:
@@ -58,6 +61,14 @@ def outwards(value: Tensor, like: Tensor, pixels: int = 1) -> Tensor:
     return value
 
 
+def product(given: Tensor, weight: Tensor) -> Tensor:
+    """(G, B, C) by (G, C, n), the sum over C in parts."""
+    parts = max(1, given.shape[2] // PART)
+    given = given.unflatten(2, (parts, -1)).transpose(1, 2)
+    found = torch.bmm(given.flatten(0, 1), weight.unflatten(1, (parts, -1)).flatten(0, 1))
+    return found.unflatten(0, (-1, parts)).sum(dim=1)
+
+
 class Fused(Training):
     """Networks that share nothing, as one; activations in bfloat16, or float32 if not `half`."""
 
@@ -71,7 +82,8 @@ class Fused(Training):
         state = {k: inwards(v, self.pixels.get(k, 1)) for k, v in self.network.state_dict().items()}
         names = sorted((k for k, _ in self.network.named_parameters()), key=lambda k: state[k].ndim < 4)
         sizes = {k: G * state[k].numel() for k in names}
-        total, self.split = sum(sizes.values()), sum(n for k, n in sizes.items() if state[k].ndim == 4)
+        self.split = sum(n for k, n in sizes.items() if state[k].ndim == 4)
+        total = -(-sum(sizes.values()) // WHOLE) * WHOLE
         channels = {k.removesuffix("weight"): v.shape[3] for k, v in state.items() if v.ndim == 4}
 
         def zeros(n: int, dtype: torch.dtype = torch.float32) -> Tensor:
@@ -89,6 +101,7 @@ class Fused(Training):
             for views, flat in ((self.p, self.flat), (self.q, self.copy), (self.d, self.gradient)):
                 views[k] = flat[at : at + n].view(G, *state[k].shape)
             at += n
+        at = total
         # Of what a convolution gives: sums, also of the squares; of the gradient by it: sums, also of the products.
         self.sums: dict[str, dict[str, Tensor]] = {}
         for k, c in channels.items():
@@ -153,7 +166,7 @@ class Fused(Training):
         self.scratch.zero_()
         given = self.forwards()
         weight, bias = self.p[f"{self.last}weight"][:, 0, 0], self.p[f"{self.last}bias"]
-        logits = torch.baddbmm(bias[:, None], given, weight)
+        logits = bias[:, None] + product(given, weight)
         self.right += (logits.argmax(dim=2) == wanted).sum(dim=1)
         slope = (logits.softmax(dim=2) - F.one_hot(wanted, CLASSES)) / self.setting.batch
         torch.bmm(given.transpose(1, 2), slope, out=self.d[f"{self.last}weight"][:, 0, 0])

@@ -1,168 +1,16 @@
-"""What many small networks of one kind need to be trained as one, in Triton.
+"""What many small networks of one kind need to be trained as one, beside convolutions (convolutions.py), in Triton.
 
-Every tensor has the networks first: activations are (networks, pictures, height, width, channels), kernels
-(networks, size, size, in, out). The library's convolutions of a few channels take several times as long, those of
-many up to twice as long, and what stands around them (batch normalisation, cuts, sums) is done on the way here.
-
-Sums over a batch are gathered by the kernel that makes the values, with atomic additions, so that trainings repeat up
-to rounding only. `convolve` also goes backwards: the gradient by what came in is a convolution, too.
+Every tensor has the networks first: activations are (networks, pictures, height, width, channels).
 """
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-
 import triton
 import triton.language as tl
+from endings import EPS, kept, normal, some
 from torch import Tensor
 
-TILES_AT = Path(__file__).with_name("tiles.json")
-EPS = 1e-3  # of batch normalisation, as in networks.py
-KEPT = 0.99  # of its running mean and variance at every step
-
-
-@triton.jit
-def _normal(sums, squares, gamma, beta, c, n, EPS: tl.constexpr):
-    """Of channels with these sums of values and of squares: mean, variance, 1 / sd, and the line that normalises."""
-    mean = tl.load(sums + c) / n
-    variance = tl.maximum(tl.load(squares + c) / n - mean * mean, 0.0)
-    rstd = 1.0 / tl.sqrt(variance + EPS)
-    scale = tl.load(gamma + c) * rstd
-    return mean, variance, rstd, scale, tl.load(beta + c) - mean * scale
-
-
-@triton.jit
-def _mixed(x):
-    """A 32-bit integer hashed (two multiplications, constants of Wellons' lowbias32)."""
-    x = x.to(tl.uint32)
-    x = (x ^ (x >> 16)) * 0x7FEB352D
-    x = (x ^ (x >> 15)) * 0x846CA68B
-    return x ^ (x >> 16)
-
-
-@triton.jit
-def _kept(at, step, layer, P: tl.constexpr):
-    """1 / (1 - P) where dropout keeps a value, 0 elsewhere: the same for the same place, step and layer."""
-    key = _mixed(_mixed(tl.load(step)) + layer)
-    draw = (_mixed(at.to(tl.uint32) ^ key) >> 8).to(tl.float32) * (1.0 / 16777216)
-    return tl.where(draw < P, 0.0, 1.0 / (1.0 - P))
-
-
-@triton.jit
-def _convolve(
-    src, kernel, dst, bias, add, mask, values, norm, norm_squares, gamma, beta, step, layer, sums, more, B, n,
-    HS: tl.constexpr, WS: tl.constexpr, CS: tl.constexpr, HD: tl.constexpr, WD: tl.constexpr, CD: tl.constexpr,
-    SIZE: tl.constexpr, STRIDE: tl.constexpr, BACK: tl.constexpr, BIAS: tl.constexpr, ADD: tl.constexpr,
-    RELU: tl.constexpr, MASK: tl.constexpr, P: tl.constexpr, SUMS: tl.constexpr, EPS: tl.constexpr,
-    BM: tl.constexpr, BK: tl.constexpr, BN: tl.constexpr, F: tl.constexpr,
-):  # fmt: skip
-    g = tl.program_id(1)
-    rows = tl.program_id(0) * BM + tl.arange(0, BM)  # of F x F pixels each
-    inside = rows < B * (HD // F) * (WD // F)
-    picture = rows // (HD // F * (WD // F))
-    h = rows // (WD // F) % (HD // F) * F
-    w = rows % (WD // F) * F
-    cols = tl.program_id(2) * BN + tl.arange(0, BN)  # pixel within F x F, then channel
-    channels, p, q = cols % CD, cols // CD // F, cols // CD % F
-    src += g * B * HS * WS * CS
-    kernel += g * SIZE * SIZE * CS * CD
-    PAD: tl.constexpr = SIZE // 2
-    SPAN: tl.constexpr = SIZE + F - 1  # pixels to a side that F x F need
-    acc = tl.zeros((BM, BN), tl.float32)
-    for first in range(0, SPAN * SPAN * CS, BK):
-        j = first + tl.arange(0, BK)
-        i, k, c = j // CS // SPAN, j // CS % SPAN, j % CS
-        known = j < SPAN * SPAN * CS
-        if BACK:
-            tap_h, tap_w = p[None, :] - i[:, None] + SIZE - 1, q[None, :] - k[:, None] + SIZE - 1
-            hs, ws = h[:, None] + (i - (SIZE - 1 - PAD))[None, :], w[:, None] + (k - (SIZE - 1 - PAD))[None, :]
-            ok = (hs % STRIDE == 0) & (ws % STRIDE == 0) & (hs >= 0) & (ws >= 0)
-            hs, ws = hs // STRIDE, ws // STRIDE
-            ok = ok & (hs < HS) & (ws < WS)
-        else:
-            tap_h, tap_w = i[:, None] - p[None, :], k[:, None] - q[None, :]
-            hs, ws = h[:, None] * STRIDE + (i - PAD)[None, :], w[:, None] * STRIDE + (k - PAD)[None, :]
-            ok = (hs >= 0) & (hs < HS) & (ws >= 0) & (ws < WS)
-        at = ((picture * HS)[:, None] + hs) * WS + ws
-        a = tl.load(src + at * CS + c[None, :], mask=ok & inside[:, None] & known[None, :], other=0.0)
-        tap = tap_h * SIZE + tap_w
-        if BACK:
-            place = (tap * CD + channels[None, :]) * CS + c[:, None]
-        else:
-            place = (tap * CS + c[:, None]) * CD + channels[None, :]
-        near = known[:, None]
-        if F > 1:
-            near = near & (tap_h >= 0) & (tap_h < SIZE) & (tap_w >= 0) & (tap_w < SIZE)
-        b = tl.load(kernel + place, mask=near, other=0.0)
-        acc = tl.dot(a, b, acc)
-    pixel = ((g * B + picture) * HD + h) * WD + w
-    at = (pixel[:, None] + (p * WD + q)[None, :]) * CD + channels[None, :]
-    held = inside[:, None]
-    if BIAS:
-        acc += tl.load(bias + g * CD + channels)[None, :]
-    if ADD:
-        acc += tl.load(add + at, mask=held, other=0.0).to(tl.float32)
-    if RELU:
-        acc = tl.maximum(acc, 0.0)
-    if SUMS == 2 or MASK == 2:
-        value = tl.load(values + at, mask=held, other=0.0).to(tl.float32)
-    if MASK == 1:
-        acc = tl.where(tl.load(mask + at, mask=held, other=0.0) > 0, acc, 0.0)
-    if MASK == 2:
-        of = g * CD
-        _, _, _, scale, shift = _normal(norm + of, norm_squares + of, gamma + of, beta + of, channels, n, EPS)
-        acc = tl.where(value * scale[None, :] + shift[None, :] > 0, acc, 0.0)
-    if P > 0:
-        acc *= _kept(at, step, layer, P)
-    out = acc.to(dst.dtype.element_ty)
-    tl.store(dst + at, out, mask=held)
-    if SUMS > 0:
-        out = tl.where(held, out.to(tl.float32), 0.0)
-        tl.atomic_add(sums + g * CD + channels, tl.sum(out, axis=0))
-        if SUMS < 3:
-            tl.atomic_add(more + g * CD + channels, tl.sum(out * (out if SUMS == 1 else value), axis=0))
-
-
-@triton.jit
-def _kernel_gradient(
-    src, gradient, out, B,
-    HS: tl.constexpr, WS: tl.constexpr, CS: tl.constexpr, HD: tl.constexpr, WD: tl.constexpr, CD: tl.constexpr,
-    SIZE: tl.constexpr, STRIDE: tl.constexpr, CHUNK: tl.constexpr, ALONE: tl.constexpr,
-    COLS: tl.constexpr, BK: tl.constexpr, BN: tl.constexpr, F: tl.constexpr,
-):  # fmt: skip
-    g = tl.program_id(1)
-    SPAN: tl.constexpr = SIZE + F - 1
-    j = tl.program_id(2) // (F * F * CD // BN) * COLS + tl.arange(0, COLS)
-    i, k, c = j // CS // SPAN, j // CS % SPAN, j % CS
-    known = j < SPAN * SPAN * CS
-    cols = tl.program_id(2) % (F * F * CD // BN) * BN + tl.arange(0, BN)
-    channels, p, q = cols % CD, cols // CD // F, cols // CD % F
-    src += g * B * HS * WS * CS
-    gradient += g * B * HD * WD * CD
-    acc = tl.zeros((COLS, BN), tl.float32)
-    for first in range(0, CHUNK, BK):
-        rows = tl.program_id(0) * CHUNK + first + tl.arange(0, BK)
-        inside = rows < B * (HD // F) * (WD // F)
-        picture = rows // (HD // F * (WD // F))
-        h, w = rows // (WD // F) % (HD // F) * F, rows % (WD // F) * F
-        hs = h[:, None] * STRIDE + (i - SIZE // 2)[None, :]
-        ws = w[:, None] * STRIDE + (k - SIZE // 2)[None, :]
-        ok = (hs >= 0) & (hs < HS) & (ws >= 0) & (ws < WS) & inside[:, None] & known[None, :]
-        a = tl.load(src + (((picture * HS)[:, None] + hs) * WS + ws) * CS + c[None, :], mask=ok, other=0.0)
-        pixel = (picture * HD + h) * WD + w
-        at = (pixel[:, None] + (p * WD + q)[None, :]) * CD + channels[None, :]
-        b = tl.load(gradient + at, mask=inside[:, None], other=0.0)
-        acc = tl.dot(tl.trans(a), b, acc)
-    tap_h, tap_w = i[:, None] - p[None, :], k[:, None] - q[None, :]
-    near = known[:, None]
-    if F > 1:
-        near = near & (tap_h >= 0) & (tap_h < SIZE) & (tap_w >= 0) & (tap_w < SIZE)
-    out += g * SIZE * SIZE * CS * CD + ((tap_h * SIZE + tap_w) * CS + c[:, None]) * CD + channels[None, :]
-    if ALONE:
-        tl.store(out, acc, mask=near)
-    else:
-        tl.atomic_add(out, acc, mask=near)
+KEPT = 0.99  # of the running mean and variance of batch normalisation, at every step
 
 
 @triton.jit
@@ -175,7 +23,7 @@ def _settle(
     c = tl.program_id(2) * BC + tl.arange(0, BC)
     of = g * C
     if NORM:
-        mean, variance, _, scale, shift = _normal(sums + of, squares + of, gamma + of, beta + of, c, n, EPS)
+        mean, variance, _, scale, shift = normal(sums + of, squares + of, gamma + of, beta + of, c, n, EPS)
         if tl.program_id(0) == 0:
             m, v = running_mean + of + c, running_var + of + c
             tl.store(m, KEPT * tl.load(m) + (1 - KEPT) * mean)
@@ -201,7 +49,7 @@ def _settle(
     if RELU:
         value = tl.maximum(value, 0.0)
     if P > 0:
-        value *= _kept(at, step, layer, P)
+        value *= kept(at, step, layer, P)
     tl.store(out + at, value.to(out.dtype.element_ty), mask=held)
 
 
@@ -217,7 +65,7 @@ def _unpool(
     held = (r < rows)[:, None]
     gradient = tl.load(pooled + (g * rows + r)[:, None] * C + c[None, :], mask=held, other=0.0).to(tl.float32)
     if NORM:
-        _, _, _, scale, shift = _normal(norm + of, norm_squares + of, gamma + of, beta + of, c, n, EPS)
+        _, _, _, scale, shift = normal(norm + of, norm_squares + of, gamma + of, beta + of, c, n, EPS)
     pixel = g * rows * 4 + (r // (W // 2)) * 2 * W + r % (W // 2) * 2
     most = tl.full((BM, BC), float("-inf"), tl.float32)
     for k in tl.static_range(4):
@@ -240,9 +88,9 @@ def _unpool(
         tl.store(dz + near, back, mask=held)
         total += tl.sum(back.to(tl.float32), axis=0)
         product += tl.sum(back.to(tl.float32) * value, axis=0)
-    tl.atomic_add(sums + of + c, total)
+    tl.atomic_add(sums + of + c, total, sem="relaxed")
     if NORM:
-        tl.atomic_add(more + of + c, product)
+        tl.atomic_add(more + of + c, product, sem="relaxed")
 
 
 @triton.jit
@@ -253,7 +101,7 @@ def _normalise_back(
     g = tl.program_id(1)
     c = tl.program_id(2) * BC + tl.arange(0, BC)
     of = g * C
-    mean, _, rstd, scale, _ = _normal(norm + of, norm_squares + of, gamma + of, beta + of, c, n, EPS)
+    mean, _, rstd, scale, _ = normal(norm + of, norm_squares + of, gamma + of, beta + of, c, n, EPS)
     total = tl.load(sums + of + c)
     along = (tl.load(products + of + c) - mean * total) * rstd  # with the normalised values
     if tl.program_id(0) == 0:
@@ -272,7 +120,7 @@ def _normalise_back(
     back = back.to(dy.dtype.element_ty)
     tl.store(dy + at, back, mask=held)
     if CUT:
-        tl.atomic_add(d_bias + of + c, tl.sum(tl.where(held, back.to(tl.float32), 0.0), axis=0))
+        tl.atomic_add(d_bias + of + c, tl.sum(tl.where(held, back.to(tl.float32), 0.0), axis=0), sem="relaxed")
 
 
 @triton.jit
@@ -290,14 +138,14 @@ def _end_back(
     if CUT:
         back = tl.where(tl.load(out + at, mask=held, other=0.0) > 0, back, 0.0)
     if P > 0:
-        back *= _kept(at, step, layer, P)
+        back *= kept(at, step, layer, P)
     back = back.to(dz.dtype.element_ty)
     tl.store(dz + at, back, mask=held)
     back = back.to(tl.float32)
-    tl.atomic_add(sums + g * C + c, tl.sum(back, axis=0))
+    tl.atomic_add(sums + g * C + c, tl.sum(back, axis=0), sem="relaxed")
     if PRODUCTS:
         value = tl.load(y + at, mask=held, other=0.0).to(tl.float32)
-        tl.atomic_add(more + g * C + c, tl.sum(back * value, axis=0))
+        tl.atomic_add(more + g * C + c, tl.sum(back * value, axis=0), sem="relaxed")
 
 
 @triton.jit
@@ -363,87 +211,6 @@ def _take_step(
     tl.store(copy + at, value.to(copy.dtype.element_ty), mask=held)
 
 
-def _some(t: Tensor | None, other: Tensor) -> Tensor:
-    """A kernel takes some tensor even where it looks at none."""
-    return other if t is None else t
-
-
-# How the work is cut into tiles: what was fastest on an H200 (tune.py), by `shape_name`.
-TILES: dict[str, dict[str, int]] = {}
-if TILES_AT.exists():
-    TILES |= json.loads(TILES_AT.read_text())
-
-
-def shape_name(kind: str, src: Tensor, dst: Tensor, size: int) -> str:
-    """Of a convolution from `src` to `dst`: forth, back (by what came in) or kernel (the gradient by its kernel)."""
-    return f"{kind} {src.shape[4]}-{dst.shape[4]} {src.shape[2]}-{dst.shape[2]} by {size}, {src.shape[1]} pictures"
-
-
-def usual_tiles(kind: str, src: Tensor, dst: Tensor, size: int) -> dict[str, int]:
-    """Tiles for a shape that was not tuned."""
-    cs, cd = src.shape[4], dst.shape[4]
-    if kind != "kernel":
-        bm, stages = (256, 3) if cs < 64 else (128, 3)
-        return {"BM": bm, "BK": min(64, cs), "BN": min(cd, 128), "F": 1, "num_warps": 4, "num_stages": stages}
-    cols, bn = min(128, triton.next_power_of_2(size * size * cs)), min(cd, 128)
-    parts = triton.cdiv(size * size * cs, cols) * (cd // bn) * len(src)
-    split = max(1, min(264 // parts, dst[0].numel() // cd // 512))
-    warps = 8 if cols * bn > 128 * 64 else 4
-    return {"COLS": cols, "BK": 64, "BN": bn, "F": 1, "SPLIT": split, "num_warps": warps, "num_stages": 3}
-
-
-def tiles(kind: str, src: Tensor, dst: Tensor, size: int) -> dict[str, int]:
-    return TILES.get(shape_name(kind, src, dst, size)) or usual_tiles(kind, src, dst, size)
-
-
-def convolve(
-    src: Tensor, kernel: Tensor, dst: Tensor, *, stride: int = 1, back: bool = False, bias: Tensor | None = None,
-    add: Tensor | None = None, relu: bool = False, mask: Tensor | None = None, sums: Tensor | None = None,
-    squares: Tensor | None = None, products: Tensor | None = None, values: Tensor | None = None,
-    norm: tuple[Tensor, Tensor, Tensor, Tensor] | None = None, dropped: tuple[Tensor, int, float] | None = None,
-    config: dict[str, int] | None = None,
-) -> None:  # fmt: skip
-    """Convolve (G, B, H, W, C) by (G, s, s, in, out), padded by s // 2; `back`: the gradient by what came in.
-
-    Then, in this order: `bias` (G, C) and `add` are added, negative values cut (`relu`), values set to 0 where `mask`
-    is not above 0, or where `values` normalised by `norm` (sums, squares, gamma, beta) are not, or where dropout
-    (step, layer, share) does not keep them. `sums` (G, C) gains the sums over each channel, `squares` those of the
-    squares, `products` those of the products with `values`.
-    """
-    G, B, HS, WS, CS = src.shape
-    HD, WD, CD = dst.shape[2:]
-    kind = 0 if sums is None else 1 if squares is not None else 2 if products is not None else 3
-    size = kernel.shape[1]
-    config = config or tiles("back" if back else "forth", src, dst, size)
-    f = config["F"]
-    of = (dst,) * 4 if norm is None else norm
-    step, layer, p = (dst, 0, 0.0) if dropped is None else dropped
-    rows = triton.cdiv(B * (HD // f) * (WD // f), config["BM"])
-    _convolve[rows, G, f * f * CD // config["BN"]](
-        src, kernel, dst, _some(bias, dst), _some(add, dst), _some(mask, dst), _some(values, dst), *of, step, layer,
-        _some(sums, dst), _some(products if squares is None else squares, dst), B, float(B * HD * WD),
-        HS, WS, CS, HD, WD, CD, size, stride, back, bias is not None, add is not None, relu,
-        2 if norm is not None else int(mask is not None), p, kind, EPS, **config,
-    )  # fmt: skip
-
-
-def kernel_gradient(
-    src: Tensor, gradient: Tensor, out: Tensor, *, stride: int = 1, config: dict[str, int] | None = None
-) -> None:
-    """Add the gradient by a kernel to `out` (G, s, s, in, out), float32; write it there where nothing is split."""
-    G, B, HS, WS, CS = src.shape
-    HD, WD, CD = gradient.shape[2:]
-    size = out.shape[1]
-    config = dict(config or tiles("kernel", src, gradient, size))
-    f, bk = config["F"], config["BK"]
-    rows = B * (HD // f) * (WD // f)
-    chunk = triton.cdiv(triton.cdiv(rows, config.pop("SPLIT")), bk) * bk
-    columns = triton.cdiv((size + f - 1) ** 2 * CS, config["COLS"]) * (f * f * CD // config["BN"])
-    _kernel_gradient[triton.cdiv(rows, chunk), G, columns](
-        src, gradient, out, B, HS, WS, CS, HD, WD, CD, size, stride, chunk, f == 1 and chunk >= rows, **config
-    )
-
-
 def _blocks(rows: int, c: int) -> tuple[int, int, int, int]:
     """Rows and channels of a tile, and how many of each there are."""
     bc = min(c, 128)
@@ -465,7 +232,7 @@ def settle(
     of = (y,) * 6 if norm is None else norm
     step, layer, p = (y, 0, 0.0) if dropped is None else dropped
     _settle[n_rows, G, n_channels](
-        y, _some(add, y), out, *of, step, layer, rows, float(B * H * W), W, C, norm is not None, add is not None,
+        y, some(add, y), out, *of, step, layer, rows, float(B * H * W), W, C, norm is not None, add is not None,
         relu, pool, p, EPS, KEPT, bm, bc, num_warps=8,
     )  # fmt: skip
 
@@ -481,11 +248,11 @@ def unpool(
     G, B, H, W, C = y.shape
     rows = B * H * W // 4
     bm, bc, _, n_channels = _blocks(4 * rows, C)
-    bm = max(1, bm // 4)
+    bm = max(1, bm // 2)
     of = (y,) * 4 if norm is None else norm
     _unpool[triton.cdiv(rows, bm), G, n_channels](
-        pooled, y, dz, *of, sums, _some(products, sums), rows, float(B * H * W), W, C, norm is not None, EPS, bm, bc,
-        num_warps=4,
+        pooled, y, dz, *of, sums, some(products, sums), rows, float(B * H * W), W, C, norm is not None, EPS, bm, bc,
+        num_warps=8,
     )  # fmt: skip
 
 
@@ -501,7 +268,7 @@ def normalise_back(
     rows = B * H * W
     bm, bc, n_rows, n_channels = _blocks(rows, C)
     _normalise_back[n_rows, G, n_channels](
-        dz, y, dy, *norm, sums, products, d_gamma, d_beta, _some(d_bias, d_beta), rows, float(rows), C,
+        dz, y, dy, *norm, sums, products, d_gamma, d_beta, some(d_bias, d_beta), rows, float(rows), C,
         d_bias is not None, EPS, bm, bc, num_warps=8,
     )  # fmt: skip
 
@@ -519,7 +286,7 @@ def end_back(
     bm, bc, n_rows, n_channels = _blocks(rows, C)
     step, layer, p = (out, 0, 0.0) if dropped is None else dropped
     _end_back[n_rows, G, n_channels](
-        given, out, _some(values, out), dz, step, layer, sums, _some(products, sums), rows, n, rows // n, C, cut, p,
+        given, out, some(values, out), dz, step, layer, sums, some(products, sums), rows, n, rows // n, C, cut, p,
         products is not None, bm, bc, num_warps=8,
     )  # fmt: skip
 
@@ -530,7 +297,7 @@ def placed(
     """Pictures of a batch as bilinear samples at `moves` (G, B, 2, 3) of `affine_grid`, the border repeated."""
     G, B, H, W, C = out.shape
     _placed[B, G](
-        images, order, start, _some(moves, out), out, order.shape[1], B, scale, images.shape[1], C, H, W,
+        images, order, start, some(moves, out), out, order.shape[1], B, scale, images.shape[1], C, H, W,
         moves is not None, num_warps=4,
     )  # fmt: skip
 
@@ -541,5 +308,5 @@ def take_step(
 ) -> None:  # fmt: skip
     """A step of Adam or, without `second`, of gradient descent; the first `split` decay. `copy` is renewed."""
     _take_step[(triton.cdiv(len(p), 1024),)](
-        p, d, first, _some(second, first), copy, rate, count, len(p), split, decay, second is not None, momentum, 1024
+        p, d, first, some(second, first), copy, rate, count, len(p), split, decay, second is not None, momentum, 1024
     )

@@ -1,4 +1,4 @@
-"""Which tiles of kernels.py are fastest on this GPU: python tune.py tiles.json, half a minute.
+"""Which tiles of convolutions.py are fastest on this GPU: python tune.py tiles.json, half a minute.
 
 Processes compile all that is tried, side by side; then each is timed. Shapes are those of the networks of networks.py.
 """
@@ -15,8 +15,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import hopper
 import torch
-from kernels import convolve, kernel_gradient, shape_name
+from convolutions import convolve, kernel_gradient, shape_name
 from torch import Tensor
 
 GROUPS = 6
@@ -26,34 +27,65 @@ VGG = (
     (16, 64, 32, 1), (64, 64, 32, 1), (64, 128, 16, 1), (128, 128, 16, 1), (128, 256, 8, 1), (256, 256, 8, 1),
     (256, 512, 4, 1), (512, 512, 4, 1), (512, 512, 2, 1), (256, 256, 4, 1), (256, 256, 2, 1),
 )  # fmt: skip
-SHAPES = {"resnet": (RESNET, (128, 16)), "vgg": (VGG, (128, 32))}
+DENSE = ((2048, 512, 1, 1), (1024, 4096, 1, 1), (4096, 4096, 1, 1))
+SHAPES = {"resnet": (RESNET, (128, 16)), "vgg": (VGG + DENSE, (128, 32))}
 
 
-def to_try(kind: str, cs: int, cd: int, stride: int) -> list[dict[str, int]]:
+def to_try(kind: str, batch: int, cs: int, cd: int, side: int, stride: int) -> list[dict[str, int]]:
     """Tiles that came out well in a wider search."""
-    rows: list[tuple[int, ...]] = []
-    bn = min(128, cd)
-    if kind == "kernel":
-        names = "COLS", "BK", "BN", "F", "SPLIT", "num_warps", "num_stages"
-        if cs == cd == 16:
-            rows += [(256, 64, 64, 2, n, 8, s) for n in (8, 32) for s in (2, 3)]
-        if cs * cd <= 64 * 64:
-            rows += [(64, bk, bn, 1, n, 4, 3) for bk in (64, 128) for n in (4, 8, 32)] + [(128, 64, bn, 1, 8, 4, 3)]
-        else:
-            rows += [(128, 64, bn, 1, n, 8, 3) for n in (1, 2, 4, 8)] + [(128, 64, 64, 1, 1, 4, 3)]
+    if kind == "back":
+        cs, cd = cd, cs
+    found = (kernels_tried if kind == "kernel" else forth_tried)(cs, cd, stride)
+    if cs % hopper.COLUMNS == cd % hopper.COLUMNS == 0 and stride == 1:
+        rows = batch * side * side // stride**2
+        found += (hopper_kernels_tried if kind == "kernel" else hopper_tried)(rows, 1 if side == 1 else 3, cs, cd)
+    return found
+
+
+def forth_tried(cs: int, cd: int, stride: int) -> list[dict[str, int]]:
+    bn, rows = min(128, cd), []
+    if cs == cd == 16 and stride == 1:
+        rows += [(128, 64, 64, 2, 4, 3), (128, 64, 64, 2, 4, 2), (256, 64, 64, 2, 8, 3), (128, 128, 64, 2, 4, 2)]
+    if cs < 64:
+        rows += [(256, cs, bn, 1, 4, 3), (128, cs, bn, 1, 4, 3), (128, 32, bn, 1, 4, 1), (256, cs, bn, 1, 8, 3)]
+        rows += [(512, cs, bn, 1, 8, 3), (256, cs, bn, 1, 4, 5), (128, 64, bn, 1, 4, 2), (256, 64, bn, 1, 8, 2)]
     else:
-        names = "BM", "BK", "BN", "F", "num_warps", "num_stages"
-        if kind == "back":
-            cs, cd = cd, cs
-            bn = min(128, cd)
-        if cs == cd == 16 and stride == 1:
-            rows += [(128, 64, 64, 2, 4, 3), (128, 64, 64, 2, 4, 2), (256, 64, 64, 2, 8, 3), (128, 128, 64, 2, 4, 2)]
-        if cs < 64:
-            rows += [(256, cs, bn, 1, 4, 3), (128, cs, bn, 1, 4, 3), (128, 32, bn, 1, 4, 1)]
-        else:
-            rows += [(128, 64, bn, 1, 4, 3), (128, 64, bn, 1, 8, 3), (128, 64, min(64, cd), 1, 4, 3)]
-            rows += [(64, 64, min(64, cd), 1, 4, 4)]
-    return [dict(zip(names, row, strict=True)) for row in dict.fromkeys(rows)]
+        rows += [(128, 64, bn, 1, 4, 3), (128, 64, bn, 1, 8, 3), (128, 64, min(64, cd), 1, 4, 3)]
+        rows += [(64, 64, min(64, cd), 1, 4, 4)]
+    return named("BM BK BN F num_warps num_stages", rows)
+
+
+def kernels_tried(cs: int, cd: int, stride: int) -> list[dict[str, int]]:
+    bn, rows = min(128, cd), []
+    if cs == cd == 16:
+        rows += [(256, 64, 64, 2, n, 8, s) for n in (8, 32) for s in (2, 3)]
+    if cs * cd <= 64 * 64:
+        rows += [(64, bk, bn, 1, n, 4, 3) for bk in (64, 128) for n in (4, 8, 32)] + [(128, 64, bn, 1, 8, 4, 3)]
+    else:
+        rows += [(128, 64, bn, 1, n, 8, 3) for n in (1, 2, 4, 8)] + [(128, 64, 64, 1, 1, 4, 3)]
+    return named("COLS BK BN F SPLIT num_warps num_stages", rows)
+
+
+def hopper_tried(pixels: int, size: int, cs: int, cd: int) -> list[dict[str, int]]:
+    rows = [(128, 128, 3, 4), (128, 128, 4, 8), (256, 128, 4, 8), (128, 256, 4, 8), (64, 128, 4, 4), (64, 256, 3, 4)]
+    rows += [(128, 64, 4, 4), (128, 64, 3, 4), (128, 64, 2, 4), (64, 64, 6, 4)]
+    rows = [(bm, hopper.COLUMNS, bn, s, w) for bm, bn, s, w in rows if bn <= cd and bm <= max(64, pixels)]
+    return named("BM BK BN STAGES num_warps", rows)
+
+
+def hopper_kernels_tried(pixels: int, size: int, cs: int, cd: int) -> list[dict[str, int]]:
+    rows = [(64, 2, 128, 3, 4), (64, 2, 128, 4, 8), (64, 4, 128, 4, 8), (64, 2, 256, 4, 8), (64, 2, 64, 4, 4)]
+    found = []
+    for bk, boxes, bn, stages, warps in rows + [(32, 2, 128, 4, 4)] * (pixels == 32):
+        tiles = -(-size * size * cs // (hopper.COLUMNS * boxes)) * (cd // bn) * GROUPS if bn <= cd else 0
+        for split in (1, 2, 4, 8, 16) if pixels % bk == 0 and tiles else ():
+            if split == 1 or (tiles * split <= 800 and pixels // bk // split >= 2):
+                found.append((bk, boxes, bn, split, stages, warps))
+    return named("BK BOXES BN SPLIT STAGES num_warps", found)
+
+
+def named(names: str, rows: list[tuple[int, ...]]) -> list[dict[str, int]]:
+    return [dict(zip(names.split(), row, strict=True)) for row in dict.fromkeys(rows)]
 
 
 class Case:
@@ -63,21 +95,21 @@ class Case:
         def room(*shape: int) -> Tensor:
             return torch.randn(shape, device="cuda").to(torch.bfloat16)
 
-        self.kind, self.stride = kind, stride
+        self.kind, self.stride, size = kind, stride, 1 if side == 1 else 3
         small = side // stride
         self.x, self.y = room(groups, batch, side, side, cs), room(groups, batch, small, small, cd)
         self.kernel, self.by_kernel = (
-            0.05 * room(groups, 3, 3, cs, cd),
-            torch.zeros(groups, 3, 3, cs, cd, device="cuda"),
+            0.05 * room(groups, size, size, cs, cd),
+            torch.zeros(groups, size, size, cs, cd, device="cuda"),
         )
         self.dx = torch.zeros_like(self.x)
         self.sums = torch.zeros(2, groups, max(cs, cd), device="cuda")
         self.draws = torch.zeros(1, dtype=torch.int64, device="cuda")
         regular = batch == 128 and cs >= 64  # the regularised VGGs: dropout, where the others cut
         self.asked = {"dropped": (self.draws, 1, 0.3)} if regular else {"mask": self.x}
-        self.operations = 18 * cs * cd * groups * batch * small * small
+        self.operations = 2 * size * size * cs * cd * groups * batch * small * small
         src, dst = (self.y, self.x) if kind == "back" else (self.x, self.y)
-        self.name = shape_name(kind, src, dst, 3)
+        self.name = shape_name(kind, src, dst, size)
 
     def go(self, config: dict[str, int]) -> None:
         first, second = self.sums
@@ -109,17 +141,18 @@ def microseconds(call: Callable[[], None], repeats: int = 10) -> float:
     return 1000 * begin.elapsed_time(end) / repeats
 
 
-def cases(families: list[str]) -> list[tuple]:
+def cases(families: list[str], pictures: list[int]) -> list[tuple]:
     found = []
     for family in families:
         shapes, batches = SHAPES[family]
+        batches = [b for b in batches if b in pictures]
         found += list(itertools.product(("forth", "back", "kernel"), batches, shapes))
     return [(kind, batch, *shape) for kind, batch, shape in found]
 
 
-def warm(part: int, families: list[str]) -> None:
+def warm(part: int, all_cases: list[tuple]) -> None:
     """Compile a share of all that is tried, for one network of each kind: their number is not compiled in."""
-    todo = [(c, config) for c in cases(families) for config in to_try(c[0], c[2], c[3], c[5])]
+    todo = [(c, config) for c in all_cases for config in to_try(*c)]
     held: dict[tuple, Case] = {}
     for (kind, *rest), config in todo[part::WARMERS]:
         key = (kind, 1, *rest)
@@ -135,21 +168,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
     parser.add_argument("--only", nargs="+", default=list(SHAPES), choices=list(SHAPES))
+    parser.add_argument("--pictures", nargs="+", type=int, default=[128, 32, 16], help="batches of these only")
     parser.add_argument("--warm", type=int, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.warm is not None:
-        return warm(args.warm, args.only)
+        return warm(args.warm, cases(args.only, args.pictures))
     began = time.monotonic()
-    command = [sys.executable, __file__, str(args.out), "--only", *args.only, "--warm"]
+    command = [sys.executable, __file__, *sys.argv[1:], "--warm"]
     environment = dict(os.environ, OMP_NUM_THREADS="1")
     for process in [subprocess.Popen([*command, str(i)], env=environment) for i in range(WARMERS)]:
         process.wait()
     print(f"compiled in {time.monotonic() - began:.1f} s", flush=True)
     found = json.loads(args.out.read_text()) if args.out.exists() else {}
-    for kind, batch, cs, cd, side, stride in cases(args.only):
+    for kind, batch, cs, cd, side, stride in cases(args.only, args.pictures):
         case = Case(kind, GROUPS, batch, cs, cd, side, stride)
         times = []
-        for config in to_try(kind, cs, cd, stride):
+        for config in to_try(kind, batch, cs, cd, side, stride):
             try:
                 times.append((microseconds(lambda case=case, config=config: case.go(config)), config))
             except Exception:  # said by `warm`

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 pytest.importorskip("triton", reason="Triton is there for Linux only")
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "experiments" / "pavlitskaya"
-NAMES = ("evaluate", "fused", "kernels", "networks", "training")
+NAMES = ("convolutions", "endings", "evaluate", "fused", "kernels", "networks", "training")
 EPS = 1e-3
 G, B = 2, 3
 
@@ -28,7 +28,7 @@ def loaded():
         patch.setattr(sys, "path", [str(FOLDER), str(ROOT), *sys.path])
         try:
             found = {n: __import__(n) for n in NAMES}
-            found["kernels"].TILES.clear()  # those of a GPU are large
+            found["convolutions"].TILES.clear()  # those of a GPU are large
             yield found
         finally:
             for n in NAMES:
@@ -39,6 +39,11 @@ def loaded():
 @pytest.fixture
 def kernels(loaded):
     return loaded["kernels"]
+
+
+@pytest.fixture
+def convolutions(loaded):
+    return loaded["convolutions"]
 
 
 def draw(*shape, seed=0):
@@ -66,12 +71,12 @@ SHAPES = [  # size, stride, channels in and out, F
 
 
 @pytest.mark.parametrize(("size", "stride", "cs", "cd", "f"), SHAPES)
-def test_convolve(kernels, size, stride, cs, cd, f):
+def test_convolve(convolutions, size, stride, cs, cd, f):
     x, kernel, add = draw(G, B, 8, 8, cs), draw(G, size, size, cs, cd), draw(G, B, 8 // stride, 8 // stride, cd)
     bias, sums, squares = draw(G, cd), torch.ones(G, cd), torch.zeros(G, cd)
     out = torch.full_like(add, torch.nan)
     config = tiles({"BM": 64, "BK": 64 if f > 1 else 16, "BN": 16}, f)  # several tiles in every direction
-    kernels.convolve(x, kernel, out, stride=stride, bias=bias, add=add, relu=True, sums=sums, squares=squares,
+    convolutions.convolve(x, kernel, out, stride=stride, bias=bias, add=add, relu=True, sums=sums, squares=squares,
                      config=config)  # fmt: skip
     for g in range(G):
         wanted = F.relu(convolved(x[g], kernel[g], stride) + bias[g] + add[g])
@@ -81,7 +86,7 @@ def test_convolve(kernels, size, stride, cs, cd, f):
 
 
 @pytest.mark.parametrize(("size", "stride", "cs", "cd", "f"), SHAPES)
-def test_back(kernels, size, stride, cs, cd, f):
+def test_back(kernels, convolutions, size, stride, cs, cd, f):
     """By what came in, with each of the three ways in which it may be cut, and by the kernel."""
     x, kernel = draw(G, B, 8, 8, cs).requires_grad_(), draw(G, size, size, cs, cd).requires_grad_()
     slope, values, add = draw(G, B, 8 // stride, 8 // stride, cd), draw(G, B, 8, 8, cs), draw(G, B, 8, 8, cs, seed=1)
@@ -101,7 +106,7 @@ def test_back(kernels, size, stride, cs, cd, f):
         ({"dropped": (step, 3, 0.3)}, (by_x + add) * kept),
     ):
         out, sums, products = torch.full_like(values, torch.nan), torch.zeros(G, cs), torch.zeros(G, cs)
-        kernels.convolve(slope, kernel.detach(), out, stride=stride, back=True, add=add, values=values, sums=sums,
+        convolutions.convolve(slope, kernel.detach(), out, stride=stride, back=True, add=add, values=values, sums=sums,
                          products=products, config=config, **asked)  # fmt: skip
         torch.testing.assert_close(out, wanted, rtol=1e-4, atol=1e-4)
         torch.testing.assert_close(sums, out.sum(dim=(1, 2, 3)), rtol=1e-4, atol=1e-3)
@@ -109,7 +114,7 @@ def test_back(kernels, size, stride, cs, cd, f):
     for split in (1, 3):
         out = torch.zeros(G, size, size, cs, cd)
         config = tiles({"COLS": 64, "BK": 16, "BN": 16, "SPLIT": split}, f)
-        kernels.kernel_gradient(x.detach(), slope, out, stride=stride, config=config)
+        convolutions.kernel_gradient(x.detach(), slope, out, stride=stride, config=config)
         torch.testing.assert_close(out, by_kernel, rtol=1e-4, atol=1e-3)
 
 
