@@ -76,7 +76,7 @@ def _unpool(
         most = tl.maximum(most, one)
     if not NORM:
         gradient = tl.where(most > 0, gradient, 0.0)  # what was cut
-    total, product = tl.zeros((BC,), tl.float32), tl.zeros((BC,), tl.float32)
+    total, product = tl.zeros((BM, BC), tl.float32), tl.zeros((BM, BC), tl.float32)
     left = held & (c < C)[None, :]  # no pixel before this one was the largest
     for k in tl.static_range(4):
         near = (pixel + (k // 2) * W + k % 2)[:, None] * C + c[None, :]
@@ -86,11 +86,11 @@ def _unpool(
         left = left & (one != most)
         back = tl.where(here, gradient, 0.0).to(dz.dtype.element_ty)
         tl.store(dz + near, back, mask=held)
-        total += tl.sum(back.to(tl.float32), axis=0)
-        product += tl.sum(back.to(tl.float32) * value, axis=0)
-    tl.atomic_add(sums + of + c, total, sem="relaxed")
+        total += back.to(tl.float32)
+        product += back.to(tl.float32) * value
+    tl.atomic_add(sums + of + c, tl.sum(total, axis=0), sem="relaxed")
     if NORM:
-        tl.atomic_add(more + of + c, product, sem="relaxed")
+        tl.atomic_add(more + of + c, tl.sum(product, axis=0), sem="relaxed")
 
 
 @triton.jit
@@ -248,11 +248,11 @@ def unpool(
     G, B, H, W, C = y.shape
     rows = B * H * W // 4
     bm, bc, _, n_channels = _blocks(4 * rows, C)
-    bm = max(1, bm // 2)
+    bm = max(1, bm // 4)
     of = (y,) * 4 if norm is None else norm
     _unpool[triton.cdiv(rows, bm), G, n_channels](
         pooled, y, dz, *of, sums, some(products, sums), rows, float(B * H * W), W, C, norm is not None, EPS, bm, bc,
-        num_warps=8,
+        num_warps=4,
     )  # fmt: skip
 
 

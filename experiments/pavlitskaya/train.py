@@ -188,11 +188,11 @@ class Pool:
         aside = self.stream()
         for (name, groups), count in sorted(counts.items(), key=lambda c: list(self.settings).index(c[0][0])):
             s = self.settings[name]
-            torch.backends.cudnn.benchmark = cuda and s.family != "mobilenet"  # takes 20 s there
             began = time.monotonic()
             try:
                 images = self.data.images[s.data]["train"]
                 self.check(s, images)
+                torch.backends.cudnn.benchmark = cuda and s.family != "mobilenet"  # takes 20 s there, and in the check
                 made = [self.kind(name)(s, images, self.device, groups, s.half and cuda) for _ in range(count)]
                 for t in made:
                     t.prepare(aside)
@@ -200,9 +200,10 @@ class Pool:
             except Exception as e:
                 say(f"{name} failed: {type(e).__name__}: {e}")
                 continue
+            finally:
+                torch.backends.cudnn.benchmark = False
             self.trainings[name, groups], self.alone[name, groups] = made, seconds
             say(f"{name} x {groups} x {count}: made in {time.monotonic() - began:.1f} s; an epoch {seconds:.2f} s")
-        torch.backends.cudnn.benchmark = False
         if cuda:
             say(f"{torch.cuda.memory_reserved() / 2**30:.1f} GiB")
 

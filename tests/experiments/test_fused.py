@@ -118,6 +118,22 @@ def test_back(kernels, convolutions, size, stride, cs, cd, f):
         torch.testing.assert_close(out, by_kernel, rtol=1e-4, atol=1e-3)
 
 
+def test_tiles_of_a_gpu_are_for_it_alone(convolutions, monkeypatch):
+    """Those of hopper.py are not taken where its kernels cannot run, others are."""
+    src, dst = torch.zeros(G, 128, 2, 2, 64), torch.zeros(G, 128, 2, 2, 64)
+    name = convolutions.shape_name("forth", src, dst, 3)
+    assert name == "forth 64-64 2-2 by 3, 128 pictures"
+    usual = convolutions.usual_tiles("forth", src, dst, 3)
+    for found, taken in (({"BM": 64, "STAGES": 3}, False), ({"BM": 64, "F": 1}, True)):
+        monkeypatch.setitem(convolutions.TILES, name, found)
+        assert convolutions.tiles("forth", src, dst, 3) == (found if taken else usual)
+
+
+def test_a_dense_layer_in_parts(loaded):
+    given, weight = draw(G, B, 1024), draw(G, 1024, 10)
+    torch.testing.assert_close(loaded["fused"].product(given, weight), given @ weight, rtol=1e-4, atol=1e-3)
+
+
 @pytest.mark.parametrize("pool", [False, True])
 @pytest.mark.parametrize("regular", [False, True])
 def test_cut_normalised_pooled(kernels, regular, pool):
