@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import math
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from published import FACTORS, METRICS, VALUES
 from runs import FAMILIES, NAMES, Runs
-from scipy.stats import spearmanr
+from scipy.stats import rankdata, spearmanr
 from trained import Trained
 
 from heldout import MemorizationResult
@@ -85,6 +86,21 @@ def largest(values_of: Values) -> list[str]:
 def rank_correlation(some: dict[str, float], others: dict[str, float]) -> float:
     """Spearman's, over the models of the first."""
     return spearmanr(list(some.values()), [others[k] for k in some]).statistic if len(some) > 2 else math.nan
+
+
+@functools.cache
+def orders(n: int) -> np.ndarray:
+    return np.array(list(itertools.permutations(range(n))), dtype=np.int8)
+
+
+def by_chance(some: dict[str, float], others: dict[str, float]) -> float:
+    """Share of all orders of the first whose rank correlation is as far from 0: its p, exact, on both sides."""
+    if len(some) < 3:
+        return math.nan
+    x, y = (rankdata([values[k] for k in some]) for values in (some, others))
+    x, y = x - x.mean(), y - y.mean()
+    found = x[orders(len(some))] @ y
+    return float((np.abs(found) >= abs(x @ y) - 1e-9).mean())
 
 
 def in_order(values: list[float], metric: Metric) -> int:

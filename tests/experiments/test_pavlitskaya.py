@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import permutation_test, spearmanr
 
 from heldout import MemorizationResult
 
@@ -363,6 +364,23 @@ def test_pairs_that_intervals_tell_apart(tmp_path):
                 worse += high.high < low.low
         assert measures.apart(result, "resnet", metric) == (better, worse)
     assert measures.apart(result, "vgg", metric) is None
+
+
+def test_rank_correlations_by_chance():
+    """Against scipy's, over all orders; ties; a reversed order is as rare as the order itself."""
+    rng = np.random.default_rng(5)
+    for ties in (False, True):
+        x, y = rng.normal(size=(2, 6)).round(0 if ties else 9)
+        some, others = (dict(enumerate(v)) for v in (x, y))
+        wanted = permutation_test(
+            (x,), lambda v, y=y: spearmanr(v, y).statistic, permutation_type="pairings", n_resamples=np.inf
+        )
+        assert measures.rank_correlation(some, others) == pytest.approx(spearmanr(x, y).statistic)
+        extreme = np.abs(wanted.null_distribution) >= abs(wanted.statistic) - 1e-9
+        assert measures.by_chance(some, others) == pytest.approx(extreme.mean())
+    straight, back = {k: float(k) for k in range(8)}, {k: float(-k) for k in range(8)}
+    for other in (straight, back):
+        assert measures.by_chance(straight, other) == pytest.approx(2 / 40320)
 
 
 def test_networks_that_do_not_fit_are_named(tmp_path):
