@@ -7,15 +7,18 @@ import itertools
 import json
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from published import FACTORS, METRICS, VALUES
 from runs import FAMILIES, NAMES, Runs
+from scipy import stats
 from scipy.stats import rankdata, spearmanr
 from trained import Trained
 
 from heldout import MemorizationResult
+from heldout.memorization.curve import metrics_of
 from heldout.memorization.metrics import Estimate, slope
 
 FIT = 0.95  # of the labels: below it a slope may be that of a training cut short
@@ -94,8 +97,11 @@ def orders(n: int) -> np.ndarray:
 
 
 def by_chance(some: dict[str, float], others: dict[str, float]) -> float:
-    """Share of all orders of the first whose rank correlation is as far from 0: its p, exact, on both sides."""
-    if len(some) < 3:
+    """Share of all orders of the first whose rank correlation is as far from 0: its p, exact, on both sides.
+
+    Values are taken as they are: that each of them is uncertain is not in it.
+    """
+    if len(some) < 3 or any(math.isnan(values[k]) for values in (some, others) for k in some):
         return math.nan
     x, y = (rankdata([values[k] for k in some]) for values in (some, others))
     x, y = x - x.mean(), y - y.mean()
@@ -124,13 +130,33 @@ def apart(result: MemorizationResult, family: str, metric: Metric) -> tuple[int,
 def memorised_more(pair: MemorizationResult, one: str, other: str, metric: Metric) -> bool | None:
     """Whether the second of a pair has memorised more than the first, significantly; None where neither has.
 
-    By the comparison of `heldout memorization`: examples that both share are compared in pairs, which tells more than
-    whether two intervals overlap.
+    By the comparison of `heldout memorization`, which tells more than whether two intervals overlap. Of a network with
+    one seed it knows nothing of other trainings: `by_seeds` does, as far as those of the other tell.
     """
     ranking = next((r for r in pair.rankings if (r.perturbation, r.metric) == metric), None)
     if ranking is None:  # not ranked together
         return None
     return True if ranking.differs(other, one) else False if ranking.differs(one, other) else None
+
+
+def seed_by_seed(result: MemorizationResult, model: str, metric: Metric) -> np.ndarray:
+    """A metric of every training of a network by itself."""
+    curve = result.curve(model, metric[0])
+    of = next(m for m in metrics_of(metric[0]) if m.name == metric[1])
+    return of(curve.correct.mean(axis=2).T, curve.strengths)
+
+
+def by_seeds(some: np.ndarray, others: np.ndarray) -> float:
+    """Student's p, on both sides, that two networks differ, from their trainings alone: of either one may do.
+
+    As if trainings of both were spread alike, and normally; of one and three it has two degrees of freedom.
+    """
+    freedom = len(some) + len(others) - 2
+    if freedom < 1 or not np.ptp(np.concatenate((some - some.mean(), others - others.mean()))):
+        return math.nan
+    spread = sum(((v - v.mean()) ** 2).sum() for v in (some, others)) / freedom
+    far = (some.mean() - others.mean()) / math.sqrt(spread * (1 / len(some) + 1 / len(others)))
+    return float(2 * stats.t.sf(abs(far), freedom))
 
 
 def ways(several: list[Trained]) -> str:
@@ -153,6 +179,40 @@ def alike_but_for_size(runs: Runs) -> list[tuple[str, str]]:
                     how.append((limits, {t.rate for t in (*noise.trained, *plain)}, tuple(noise.rates)))
             if len(how) == 2 and how[0] == how[1]:
                 found.append(pair)
+    return found
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """One metric of two networks that were trained alike but for the number of images."""
+
+    large: str
+    small: str
+    metric: Metric
+    ours: tuple[Estimate, Estimate]
+    theirs: tuple[float, float]
+    fewer: bool | None  # whether the one of fewer images has memorised more
+    alone: float  # p by the trainings alone
+
+    @property
+    def published(self) -> bool:
+        return (self.theirs[0] > self.theirs[1]) == (self.metric == METRICS[0])
+
+
+def by_size(runs: Runs, result: MemorizationResult) -> list[Sizes]:
+    found = []
+    for large, small in alike_but_for_size(runs):
+        pair = large, small
+        compared = MemorizationResult.of([c for c in result.curves if c.model in pair])
+        for metric in METRICS:
+            ours = tuple(estimate(result, name, metric) for name in pair)
+            if None in ours:
+                continue
+            found.append(Sizes(
+                large, small, metric, ours, tuple(published_of(name)[METRICS.index(metric)] for name in pair),
+                memorised_more(compared, large, small, metric),
+                by_seeds(*(seed_by_seed(result, name, metric) for name in pair)),
+            ))  # fmt: skip
     return found
 
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.stats import permutation_test, spearmanr
+from scipy.stats import binomtest, permutation_test, spearmanr, ttest_ind
 
 from heldout import MemorizationResult
 
@@ -152,11 +152,19 @@ def test_training_size_is_compared_where_all_else_is_alike(tmp_path):
     runs = kept(tmp_path, pool_1=[*alike, *others])
     assert measures.alike_but_for_size(runs) == [("resnet-C1", "resnet-C5")]
     result = MemorizationResult.of(as_curves.all_curves(runs))
-    rows = [line.split(" | ") for line in tables.sizes(runs, result).splitlines()[2:]]
+    rows = [line.split(" | ") for line in tables.sizes(runs, measures.by_size(runs, result)).splitlines()[2:]]
     assert [row[0] for row in rows] == ["| resnet-C1, C5"] * 8
     assert {row[1] for row in rows} == {"1 fused and 2 plain"}
     assert [rows[0][2], rows[0][-1]] == ["PMV k_S", "with fewer images |"]  # as published, 0.97 and 0.45
     assert [rows[6][2], rows[6][-1]] == ["gaussian k_max", "with more images |"]  # 0.352 and 0.335
+    counts = [
+        line.strip("| ").split(" | ") for line in tables.size_counts(measures.by_size(runs, result)).splitlines()[2:]
+    ]
+    assert [row[0] for row in counts] == list(tables.KINDS.values())
+    assert [row[4:] for row in counts] == [["1", "0"], ["1", "0"], ["2", "0"], ["2", "0"], ["1", "1"]]
+    for row, kind in zip(counts, tables.KINDS, strict=True):
+        own = [r[5] for r in rows if r[2].lower().startswith(kind)]
+        assert [int(v.split(" ")[0]) for v in row[1:4]] == [own.count(said) for said in tables.SAID.values()]
 
 
 @pytest.mark.parametrize(("firm", "said"), [(0.9, "with fewer images"), (0.2, "with more images"), (0.6, None)])
@@ -176,7 +184,7 @@ def test_who_memorised_more_is_what_heldout_says(tmp_path, firm, said):
     assert measures.memorised_more(pair, "resnet-C5", "resnet-C1", ("spatial", "k_max")) is (
         None if more is None else not more
     )
-    rows = [line.split(" | ") for line in tables.sizes(runs, pair).splitlines()[2:]]
+    rows = [line.split(" | ") for line in tables.sizes(runs, measures.by_size(runs, pair)).splitlines()[2:]]
     assert [row[5] for row in rows if row[2] == "spatial k_max"] == [said or "not told apart"]
     assert measures.memorised_more(pair, "resnet-C1", "vgg-C5", ("spatial", "k_max")) is None
 
@@ -381,6 +389,26 @@ def test_rank_correlations_by_chance():
     straight, back = {k: float(k) for k in range(8)}, {k: float(-k) for k in range(8)}
     for other in (straight, back):
         assert measures.by_chance(straight, other) == pytest.approx(2 / 40320)
+    assert np.isnan(measures.by_chance(straight, back | {3: np.nan}))
+
+
+def test_trainings_alone():
+    """As scipy's where both have several; of one and three as often below 5 % as that says, where nothing differs."""
+    rng = np.random.default_rng(2)
+    some, others = rng.normal(size=3), rng.normal(1.0, size=4)
+    assert measures.by_seeds(some, others) == pytest.approx(ttest_ind(some, others).pvalue)
+    found = [measures.by_seeds(v[:1], v[1:]) for v in rng.normal(size=(4000, 4))]
+    assert binomtest(sum(p <= 0.05 for p in found), len(found), 0.05).pvalue > 1e-4
+    assert np.isnan(measures.by_seeds(some[:1], others[:1]))
+    assert np.isnan(measures.by_seeds(some[:1], np.ones(3)))
+
+
+def test_metrics_seed_by_seed(runs):
+    """Each training by itself: the slopes that its own answers give; k_max of the curves of each."""
+    result = MemorizationResult.of(as_curves.noise_curves("vgg-C5", runs.noise("vgg-C5")))
+    of_each = [measures.slopes(t) for t in runs.noise("vgg-C5").trained]
+    for metric, wanted in zip((("pmv", "k_S"), ("ptv", "k_PTV")), zip(*of_each, strict=True), strict=True):
+        assert measures.seed_by_seed(result, "vgg-C5", metric) == pytest.approx(np.abs(wanted))
 
 
 def test_networks_that_do_not_fit_are_named(tmp_path):
