@@ -3,8 +3,8 @@
 Every tensor has the networks first: activations are (networks, pictures, height, width, channels), kernels
 (networks, size, size, in, out). The library's convolutions of a few channels take several times as long, those of
 many up to twice as long, and what stands around them (endings.py) is done on the way here. `convolve` also goes
-backwards: the gradient by what came in is a convolution, too. Of 64 channels and more a Hopper GPU does it by kernels
-of its own (hopper.py).
+backwards: the gradient by what came in is a convolution, too. A Hopper GPU has kernels of its own for whole 64
+channels (hopper.py).
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def tiles(kind: str, src: Tensor, dst: Tensor, size: int) -> dict[str, int]:
     found = TILES.get(shape_name(kind, src, dst, size))
     if found and (hopper or "STAGES" not in found):
         return found
-    return hopper.usual_tiles(kind, src, dst) if hopper else usual_tiles(kind, src, dst, size)
+    return (hopper and hopper.usual_tiles(kind, src, dst)) or usual_tiles(kind, src, dst, size)
 
 
 def on_hopper(src: Tensor, dst: Tensor) -> ModuleType | None:

@@ -1,8 +1,8 @@
 """What a kernel does with its values on the way: dropout, batch normalisation, and all that follows a convolution.
 
-Functions of Triton that kernels of Triton and of Gluon (hopper.py) call alike. Sums over a batch are gathered with
-atomic additions, so that trainings repeat up to rounding only. These are relaxed: by default each would wait for all
-that was written before it, and empty the cache of its multiprocessor.
+Functions of Triton that kernels of Triton and of Gluon (hopper.py) call alike, and `some` for those that launch them.
+Sums over a batch are gathered with atomic additions, so that trainings repeat up to rounding only. These are relaxed:
+by default each would wait for all that was written before it, and empty the cache of its multiprocessor.
 """
 
 from __future__ import annotations

@@ -62,8 +62,8 @@ def outwards(value: Tensor, like: Tensor, pixels: int = 1) -> Tensor:
 
 
 def product(given: Tensor, weight: Tensor) -> Tensor:
-    """(G, B, C) by (G, C, n), the sum over C in parts."""
-    parts = max(1, given.shape[2] // PART)
+    """(G, B, C) by (G, C, n), the sum over C in parts, where these come out even."""
+    parts = given.shape[2] // PART if given.shape[2] % PART == 0 else 1
     given = given.unflatten(2, (parts, -1)).transpose(1, 2)
     found = torch.bmm(given.flatten(0, 1), weight.unflatten(1, (parts, -1)).flatten(0, 1))
     return found.unflatten(0, (-1, parts)).sum(dim=1)

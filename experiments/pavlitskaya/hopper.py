@@ -1,11 +1,12 @@
-"""The convolutions of convolutions.py of 64 channels and more on a Hopper GPU, in Gluon.
+"""Convolutions on a Hopper GPU, in Gluon: those of convolutions.py in bfloat16, without stride, of whole 64 channels.
 
 Tiles are fetched by the chip's bulk copies, which step over the border of a picture by themselves and put 0 there: a
 tap of the kernel is a box moved by a pixel, and no thread computes an address. Several are on their way while the
-tensor cores take both factors from shared memory.
+tensor cores take both factors from shared memory. What follows a convolution is `finish`, which both kinds have.
 
-Nothing interprets Gluon without a GPU: the tests compile these kernels, and train.py compares the gradients of every
-network with those of plain ones before it is trained. What follows a convolution is `finish`, which both have.
+There is no interpreter for Gluon. The tests run the text of these kernels with arrays in the place of the chip, and
+compile it; what the chip does with it is compared where there is one: tune.py takes no tile whose numbers are off, and
+train.py no network whose gradients are.
 """
 
 from __future__ import annotations
@@ -18,14 +19,22 @@ from endings import EPS, finish
 from torch import Tensor
 from triton.experimental import gluon
 from triton.experimental.gluon import language as gl
-from triton.experimental.gluon.language.nvidia.hopper import mbarrier, tma, warpgroup_mma, warpgroup_mma_wait
+from triton.experimental.gluon.language.nvidia.hopper import (
+    fence_async_shared,
+    mbarrier,
+    tma,
+    warpgroup_mma,
+    warpgroup_mma_wait,
+)
 from triton.experimental.gluon.nvidia.hopper import TensorDescriptor
 
+LEAST = 16  # pixels that the tensor cores add up at once
 COLUMNS = 64  # channels that are fetched at once: 128 bytes, as many as the chip's shuffling of shared memory takes
 
 
 @functools.cache
-def here(device: int) -> bool:
+def is_hopper(device: int) -> bool:
+    """Whether a GPU is of this kind: what came after it does not know these instructions."""
     return torch.cuda.get_device_capability(device)[0] == 9
 
 
@@ -33,20 +42,26 @@ def able(src: Tensor, dst: Tensor) -> bool:
     """Whether these kernels take a convolution between the two."""
     if not src.is_cuda or src.dtype != torch.bfloat16 or src.shape[2] != dst.shape[2]:
         return False
-    return src.shape[4] % COLUMNS == dst.shape[4] % COLUMNS == 0 and here(src.device.index)
+    return src.shape[4] % COLUMNS == dst.shape[4] % COLUMNS == 0 and is_hopper(src.device.index)
+
+
+@gluon.jit
+def _moved(h, tap, SIZE: gl.constexpr):
+    """Row and column at which the box of a tap begins."""
+    return h + tap // SIZE - SIZE // 2, tap % SIZE - SIZE // 2
 
 
 @gluon.jit
 def _fetch(
     src, kernel, a_room, b_room, bars, t, picture, h, g, c, TOTAL: gl.constexpr, CS: gl.constexpr, CD: gl.constexpr,
-    SIZE: gl.constexpr, BACK: gl.constexpr, BK: gl.constexpr, STAGES: gl.constexpr,
+    SIZE: gl.constexpr, BACK: gl.constexpr, STAGES: gl.constexpr, COLUMNS: gl.constexpr,
 ):  # fmt: skip
-    tap, k = t // (CS // BK), t % (CS // BK) * BK
+    tap, k = t // (CS // COLUMNS), t % (CS // COLUMNS) * COLUMNS
     slot, due = t % STAGES, t < TOTAL
     bar = bars.index(slot)
     mbarrier.expect(bar, src.block_type.nbytes + kernel.block_type.nbytes, pred=due)
-    box = [picture, h + tap // SIZE - SIZE // 2, tap % SIZE - SIZE // 2, k]
-    tma.async_copy_global_to_shared(src, box, bar, a_room.index(slot), pred=due)
+    row, column = _moved(h, tap, SIZE)
+    tma.async_copy_global_to_shared(src, [picture, row, column, k], bar, a_room.index(slot), pred=due)
     if BACK:
         place = [(g * SIZE * SIZE + SIZE * SIZE - 1 - tap) * CD + c, k]
     else:
@@ -59,22 +74,25 @@ def _convolve(
     src, kernel, dst, bias, add, mask, values, norm, norm_squares, gamma, beta, step, layer, sums, more, B, n,
     H: gl.constexpr, W: gl.constexpr, CS: gl.constexpr, CD: gl.constexpr, SIZE: gl.constexpr, BACK: gl.constexpr,
     BIAS: gl.constexpr, ADD: gl.constexpr, RELU: gl.constexpr, MASK: gl.constexpr, P: gl.constexpr, SUMS: gl.constexpr,
-    EPS: gl.constexpr, PN: gl.constexpr, PH: gl.constexpr, BK: gl.constexpr, BN: gl.constexpr, STAGES: gl.constexpr,
-    num_warps: gl.constexpr,
+    EPS: gl.constexpr, COLUMNS: gl.constexpr, PN: gl.constexpr, PH: gl.constexpr, BN: gl.constexpr,
+    STAGES: gl.constexpr, num_warps: gl.constexpr,
 ):  # fmt: skip
     BM: gl.constexpr = PN * PH * W  # pixels of a tile: PN pictures of PH rows each
-    TOTAL: gl.constexpr = SIZE * SIZE * CS // BK
+    TOTAL: gl.constexpr = SIZE * SIZE * CS // COLUMNS
     g, tile, c = gl.program_id(1), gl.program_id(0), gl.program_id(2) * BN
     picture, h = tile // (H // PH) * PN, tile % (H // PH) * PH
-    a_room = gl.allocate_shared_memory(gl.bfloat16, [STAGES, PN, PH, W, BK], src.layout)
-    b_room = gl.allocate_shared_memory(gl.bfloat16, [STAGES, BN, BK] if BACK else [STAGES, BK, BN], kernel.layout)
+    a_room = gl.allocate_shared_memory(gl.bfloat16, [STAGES, PN, PH, W, COLUMNS], src.layout)
+    kept: gl.constexpr = [STAGES, BN, COLUMNS] if BACK else [STAGES, COLUMNS, BN]
+    b_room = gl.allocate_shared_memory(gl.bfloat16, kept, kernel.layout)
     bars = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
     for s in gl.static_range(STAGES):
         mbarrier.init(bars.index(s), count=1)
+    fence_async_shared()
     for early in gl.static_range(STAGES - 1):
         _fetch(
-            src, kernel, a_room, b_room, bars, early, g * B + picture, h, g, c, TOTAL, CS, CD, SIZE, BACK, BK, STAGES
-        )
+            src, kernel, a_room, b_room, bars, early, g * B + picture, h, g, c, TOTAL, CS, CD, SIZE, BACK, STAGES,
+            COLUMNS,
+        )  # fmt: skip
     mma: gl.constexpr = gl.NVMMADistributedLayout([3, 0], [num_warps, 1], [16, BN, 16])
     acc = gl.zeros([BM, BN], gl.float32, mma)
     for t in range(TOTAL):
@@ -83,10 +101,14 @@ def _convolve(
         b = b_room.index(slot)
         if BACK:
             b = b.permute([1, 0])
-        acc = warpgroup_mma(a_room.index(slot).reshape([BM, BK]), b, acc, is_async=True)
-        acc = warpgroup_mma_wait(num_outstanding=1, deps=(acc,))  # the one before: its room is free
+        acc = warpgroup_mma(a_room.index(slot).reshape([BM, COLUMNS]), b, acc, is_async=True)
+        # The one before is done, and its room free once all warps are here: the compiler has them meet before a copy.
+        acc = warpgroup_mma_wait(num_outstanding=1, deps=(acc,))
         last = t + STAGES - 1
-        _fetch(src, kernel, a_room, b_room, bars, last, g * B + picture, h, g, c, TOTAL, CS, CD, SIZE, BACK, BK, STAGES)
+        _fetch(
+            src, kernel, a_room, b_room, bars, last, g * B + picture, h, g, c, TOTAL, CS, CD, SIZE, BACK, STAGES,
+            COLUMNS,
+        )  # fmt: skip
     acc = warpgroup_mma_wait(num_outstanding=0, deps=(acc,))
     for s in gl.static_range(STAGES):
         mbarrier.invalidate(bars.index(s))
@@ -114,8 +136,8 @@ def _fetch_both(
     picture, h = g * B + (first + t) // (H // PH) * PN, (first + t) % (H // PH) * PH
     for j in gl.static_range(BOXES):
         tap, k = (q + j) // (CS // COLUMNS), (q + j) % (CS // COLUMNS) * COLUMNS
-        box = [picture, h + tap // SIZE - SIZE // 2, tap % SIZE - SIZE // 2, k]
-        tma.async_copy_global_to_shared(src, box, bar, a_room.index(slot * BOXES + j), pred=due)
+        row, column = _moved(h, tap, SIZE)
+        tma.async_copy_global_to_shared(src, [picture, row, column, k], bar, a_room.index(slot * BOXES + j), pred=due)
     tma.async_copy_global_to_shared(gradient, [(picture * H + h) * W, c], bar, b_room.index(slot), pred=due)
 
 
@@ -136,6 +158,7 @@ def _kernel_gradient(
     bars = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
     for s in gl.static_range(STAGES):
         mbarrier.init(bars.index(s), count=1)
+    fence_async_shared()
     for early in gl.static_range(STAGES - 1):
         _fetch_both(
             src, gradient, a_room, b_room, bars, first, early, total, g, q, c, B, H, W, CS, SIZE, PN, PH, BOXES, STAGES,
@@ -180,13 +203,21 @@ def described(t: Tensor, *block: int) -> TensorDescriptor:
     return TensorDescriptor.from_tensor(t, list(block), gl.NVMMASharedLayout.get_default_for(list(block), gl.bfloat16))
 
 
-def usual_tiles(kind: str, src: Tensor, dst: Tensor) -> dict[str, int]:
-    """Tiles for a shape that was not tuned."""
-    bn = min(128, dst.shape[4])
-    rows = dst[0].numel() // dst.shape[4]
-    if kind == "kernel":
-        return {"BK": min(64, rows), "BOXES": 2, "BN": bn, "SPLIT": 1, "STAGES": 3, "num_warps": 4}
-    return {"BM": 128 if rows % 128 == 0 else 64, "BK": COLUMNS, "BN": bn, "STAGES": 3, "num_warps": 4}
+def usual_tiles(kind: str, src: Tensor, dst: Tensor) -> dict[str, int] | None:
+    """Tiles for a shape that was not tuned; None where none fits."""
+    bn = 128 if dst.shape[4] % 128 == 0 else COLUMNS
+    pixels = dst[0].numel() // dst.shape[4]
+    if kind != "kernel":
+        return {"BM": 128 if pixels % 128 == 0 else 64, "BN": bn, "STAGES": 3, "num_warps": 4}
+    bk = min(64, pixels & -pixels)  # the largest power of two that they are whole tiles of
+    if bk < max(LEAST, src.shape[3]):
+        return None
+    return {"BK": bk, "BOXES": 2, "BN": bn, "SPLIT": 1, "STAGES": 3, "num_warps": 4}
+
+
+def refuse_uneven(what: str, whole: int, part: int) -> None:
+    if whole % part:
+        raise ValueError(f"{whole} {what} are not whole tiles of {part}")
 
 
 def convolve(
@@ -194,24 +225,28 @@ def convolve(
 ) -> None:
     """As convolutions.py's, which has put together what `finish` is given: `tensors` and `flags`."""
     G, B, H, W, CS = src.shape
-    CD, bk, bn = dst.shape[4], config["BK"], config["BN"]
+    CD, bn = dst.shape[4], config["BN"]
     pictures, rows = box_of(config["BM"], W)
+    refuse_uneven("channels", CS, COLUMNS)
+    refuse_uneven("channels", CD, bn)
     _convolve[triton.cdiv(B, pictures) * (H // rows), G, CD // bn](
-        described(src.view(G * B, H, W, CS), pictures, rows, W, bk),
-        described(kernel.view(-1, kernel.shape[4]), *((bn, bk) if back else (bk, bn))),
-        dst, *tensors, B, float(B * H * W), H, W, CS, CD, kernel.shape[1], back, *flags, EPS, pictures, rows, bk, bn,
-        config["STAGES"], num_warps=config["num_warps"],
+        described(src.view(G * B, H, W, CS), pictures, rows, W, COLUMNS),
+        described(kernel.view(-1, kernel.shape[4]), *((bn, COLUMNS) if back else (COLUMNS, bn))),
+        dst, *tensors, B, float(B * H * W), H, W, CS, CD, kernel.shape[1], back, *flags, EPS, COLUMNS, pictures, rows,
+        bn, config["STAGES"], num_warps=config["num_warps"],
     )  # fmt: skip
 
 
 def kernel_gradient(src: Tensor, gradient: Tensor, out: Tensor, *, config: dict[str, int]) -> None:
     """As convolutions.py's. What a program takes at once must not reach into the pictures of another network."""
     G, B, H, W, CS = src.shape
-    CD, size, bk, bn, boxes = gradient.shape[4], out.shape[1], config["BK"], config["BN"], config["BOXES"]
+    CD, size, bn, boxes = gradient.shape[4], out.shape[1], config["BN"], config["BOXES"]
+    pictures, rows = box_of(config["BK"], W)
+    bk = pictures * rows * W
+    refuse_uneven("pixels of a network", B * H * W, bk)
+    refuse_uneven("channels", CS, COLUMNS)
+    refuse_uneven("channels", CD, bn)
     parts = B * H * W // bk
-    if parts * bk != B * H * W:
-        raise ValueError(f"{B * H * W} pixels of a network are not whole tiles of {bk}")
-    pictures, rows = box_of(bk, W)
     chunk = triton.cdiv(parts, config["SPLIT"])
     _kernel_gradient[triton.cdiv(parts, chunk), G, triton.cdiv(size * size * CS, COLUMNS * boxes) * (CD // bn)](
         described(src.view(G * B, H, W, CS), pictures, rows, W, COLUMNS), described(gradient.view(-1, CD), bk, bn),

@@ -77,7 +77,7 @@ def _unpool(
     if not NORM:
         gradient = tl.where(most > 0, gradient, 0.0)  # what was cut
     total, product = tl.zeros((BM, BC), tl.float32), tl.zeros((BM, BC), tl.float32)
-    left = held & (c < C)[None, :]  # no pixel before this one was the largest
+    left = tl.broadcast_to(held, (BM, BC))  # no pixel before this one was the largest
     for k in tl.static_range(4):
         near = (pixel + (k // 2) * W + k % 2)[:, None] * C + c[None, :]
         value = tl.load(y + near, mask=held, other=0.0).to(tl.float32)

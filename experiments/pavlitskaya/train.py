@@ -192,7 +192,7 @@ class Pool:
             try:
                 images = self.data.images[s.data]["train"]
                 self.check(s, images)
-                torch.backends.cudnn.benchmark = cuda and s.family != "mobilenet"  # takes 20 s there, and in the check
+                torch.backends.cudnn.benchmark = cuda and s.family != "mobilenet"  # 20 s there, and as long in `check`
                 made = [self.kind(name)(s, images, self.device, groups, s.half and cuda) for _ in range(count)]
                 for t in made:
                     t.prepare(aside)
@@ -218,11 +218,15 @@ class Pool:
         if told is None:
             torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
             try:
-                mine, plain, *along = agreement(setting, images, self.device, setting.half)
+                mine, plain, along, plain_along = agreement(setting, images, self.device, setting.half)
             finally:
                 torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
-            told = summary(mine, plain, *along)
+            told = summary(mine, plain, along, plain_along)
             worse = [f"{k} {mine[k]:.3g} ({plain[k]:.3g})" for k in mine if not mine[k] <= 3 * plain[k] + 0.02]
+            # Of regularised VGGs bfloat16 is so far from float32 that a gradient of 0 would pass; but at least 0.61 of
+            # each one is along float32's (plain networks C5 and C7, two seeds, on a processor).
+            worse += [f"{k} {along[k]:.3g} along ({plain_along[k]:.3g})" for k in along
+                      if not along[k] >= 0.5 * plain_along[k]]  # fmt: skip
             if worse or not told["ours"][0] <= 1.5 * told["plain"][0]:
                 raise RuntimeError(f"gradients differ too much from float32's: {told}; {', '.join(worse)}")
         self.agreements[setting.name] = told

@@ -22,7 +22,7 @@ G, B = 2, 3
 
 @pytest.fixture(scope="module")
 def loaded():
-    """fused, kernels, networks and training; kernels run by the interpreter (tests/conftest.py), without a GPU."""
+    """The modules by their names; kernels run by the interpreter (tests/conftest.py), without a GPU."""
     before = {n: sys.modules.pop(n) for n in NAMES if n in sys.modules}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [str(FOLDER), str(ROOT), *sys.path])

@@ -34,8 +34,8 @@ def load(*wanted):
         sys.modules.update(before)
 
 
-as_curves, measures, published, of_pools, tables, trained = load(
-    "curves", "measures", "published", "runs", "tables", "trained"
+as_curves, measures, networks, published, of_pools, tables, trained = load(
+    "curves", "measures", "networks", "published", "runs", "tables", "trained"
 )
 IMAGES, Runs = as_curves.IMAGES, of_pools.Runs
 SIX = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
@@ -447,6 +447,7 @@ def test_plan_gives_three_seeds_alike(runs):
         rows += [(name, s, epochs, options) for s in (seeds if isinstance(seeds, list) else [seeds])]
     for name, seed, epochs, options in rows:
         rate, label = runs.of(name)[0].rate, f"{name}-{options['label']}" if "label" in options else name
+        assert options.get("rate", networks.settings()[name].rate) == rate  # as those that it goes on with
         assert not trained.done(runs.of(label), label, seed, epochs=epochs, rate=rate, rates=SIX, curves=False)
     rows = [row for row in rows if "label" not in row[3]]
     jobs = {(name, seed): (epochs, options.get("rates", SIX)) for name, seed, epochs, options in rows}
@@ -603,18 +604,18 @@ def test_what_would_end_too_late_is_not_begun(train, pictures, tmp_path, capsys)
 
 
 def test_kernels_that_are_off_are_refused(train, pictures, tmp_path, monkeypatch):
-    """In one tensor, or a little in most; networks of the same layers are not checked twice."""
+    """In one tensor, a little in most, or where a gradient is missing; networks of the same layers are checked once."""
     plan = planned(tmp_path, ["lenet-cifar", 0, 10, None])
     (tmp_path / "out").mkdir()
     args = train.argparse.Namespace(data=pictures, out=tmp_path / "out", plan=plan, limit=32, store=None, minutes=None,
                                     pool=None, only=["lenet-cifar"], corrupted=None, patience=0.0)  # fmt: skip
     pool = train.Pool(args)
     plain = dict.fromkeys("abcde", 0.1)
-    found, asked = dict(plain), []
+    found, along, asked = dict(plain), dict.fromkeys("abcde", 0.8), []
 
     def agreement(setting, images, device, half):
         asked.append(setting.name)
-        return found, plain, {}, {}
+        return found, plain, along, dict.fromkeys("abcde", 0.8)
 
     def summary(*given):
         two = zip(("ours", "plain"), given[:2], strict=True)
@@ -628,6 +629,11 @@ def test_kernels_that_are_off_are_refused(train, pictures, tmp_path, monkeypatch
             pool.check(pool.settings["vgg-C5"], None)
         assert train.torch.backends.cudnn.allow_tf32
         found |= plain
+    for part in (0.0, 0.39, np.nan):
+        along["b"] = part
+        with pytest.raises(RuntimeError, match=r"b .* along"):
+            pool.check(pool.settings["vgg-C5"], None)
+    along["b"] = 0.41
     pool.check(pool.settings["vgg-C5"], None)
     before = len(asked)
     pool.check(pool.settings["vgg-C1"], None)
