@@ -18,7 +18,7 @@ mkdir -p "$run/data"
 if [ ! -e "$run/compile.log" ]; then
     # shellcheck disable=SC2016  # expanded by the inner shell
     setsid nohup bash -c 'cd "$1" || exit
-        for name in resnet-C5 resnet-C6 vgg-C5 vgg-C7; do "$2" fused.py "$name" & done
+        for name in resnet-C5 resnet-C6 vgg-C5 vgg-C7; do "$2" agreement.py "$name" & done
         wait
         touch "$3"' compile "$code" "$python" "$run/compiled" > "$run/compile.log" 2>&1 < /dev/null &
 fi

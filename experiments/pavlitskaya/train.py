@@ -211,7 +211,7 @@ class Pool:
         """Refuse kernels whose gradients are much further from float32's than those of plain networks in bfloat16."""
         if not self.fused(setting.name):
             return
-        from fused import agreement, summary
+        from agreement import agreement, summary
 
         layers = [(s.family, s.regularised, s.fat) for s in (setting, *map(self.settings.get, self.agreements))]
         told = next((t for t, k in zip(self.agreements.values(), layers[1:], strict=True) if k == layers[0]), None)

@@ -15,7 +15,7 @@ from torch.nn import functional as F
 pytest.importorskip("triton", reason="Triton is there for Linux only")
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "experiments" / "pavlitskaya"
-NAMES = ("convolutions", "endings", "evaluate", "fused", "kernels", "networks", "training")
+NAMES = ("agreement", "convolutions", "endings", "evaluate", "fused", "kernels", "networks", "training")
 EPS = 1e-3
 G, B = 2, 3
 
@@ -323,13 +323,13 @@ def test_each_network_has_its_own_weights(loaded, pictures, name):
 @pytest.mark.parametrize("name", ["resnet-C5", "resnet-C6", "vgg-C5", "vgg-C6"])
 def test_gradients_agree(loaded, pictures, name):
     """With those of plain networks, all of them; a value near 0 may be cut in one and not in the other."""
-    found = loaded["fused"].agreement(small(loaded, name), pictures, "cpu", False)
+    found = loaded["agreement"].agreement(small(loaded, name), pictures, "cpu", False)
     mine, plain, along, plain_along = found
     assert set(mine) == set(plain)
     kinds = {key.split(" ")[1].rsplit(".", 1)[-1] for key in mine}
     assert {"logits", "weight", "bias"} <= kinds
     assert ("running_var" in kinds) == (name in ("resnet-C5", "vgg-C5"))
-    told = loaded["fused"].summary(*found)
+    told = loaded["agreement"].summary(*found)
     assert told["ours"][0] < 1e-5
     assert told["along"] == pytest.approx([1, 1], abs=1e-5)
     assert along == pytest.approx(plain_along, abs=1e-2)

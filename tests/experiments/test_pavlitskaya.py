@@ -621,7 +621,7 @@ def test_kernels_that_are_off_are_refused(train, pictures, tmp_path, monkeypatch
         two = zip(("ours", "plain"), given[:2], strict=True)
         return {k: [float(np.median(list(d.values()))), max(d.values())] for k, d in two}
 
-    monkeypatch.setitem(sys.modules, "fused", SimpleNamespace(agreement=agreement, summary=summary))
+    monkeypatch.setitem(sys.modules, "agreement", SimpleNamespace(agreement=agreement, summary=summary))
     monkeypatch.setattr(pool, "fused", lambda name: True)
     for off in ({"a": 0.4}, {"a": 0.16, "b": 0.16, "c": 0.16}, {"a": np.nan}):
         found |= off
