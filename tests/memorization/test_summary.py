@@ -20,7 +20,7 @@ from heldout.memorization.curve import PMV, PTV, Curve, Exhibits
 from heldout.memorization.perturb.corruptions import CORRUPTIONS
 from heldout.memorization.ranking import GAP
 from heldout.memorization.result import Audited, MemorizationResult
-from heldout.memorization.retrained import LabelNoiseCurve
+from heldout.memorization.retrained import LabelNoiseCurve, few_trainings
 from heldout.memorization.summary.answer import perturbation_text
 from heldout.memorization.summary.sections import LINES, MOST_STRENGTHS
 from heldout.summary import fixed, name_text, pair
@@ -522,6 +522,23 @@ def test_warnings_and_notes() -> None:
     assert section("failed", "failures")[0].items == failed().failures
     for name in VARIANTS:  # the JSON has them all
         assert set(warnings[name]) <= {bare(note) for note in VARIANTS[name]().to_dict()["notes"]}
+
+
+def test_few_trainings_are_told_of_curves_alone() -> None:
+    """Whoever put the curves together, with the notes of the trainings or without; once is a warning."""
+    curves = [noisy("a", 1.0, 1.0, seeds=1), noisy("b", 0.97, 0.5, seeds=1), noisy("c", 0.9, 0.0, seeds=3),
+              noisy("d", 0.9, 0.1)]  # fmt: skip
+    once, thrice = (f"trained {times} at each rate, so intervals tell" for times in ("once", "3 times"))
+    alone = result_of([c for curve in curves for c in (curve.pmv, curve.ptv)])
+    noted = [replace(c, notes=(f"{c.model}: {few}",)) if (few := few_trainings(c.pmv.correct.shape[1])) else c
+             for c in curves]  # fmt: skip
+    for result in (alone, result_of(noted)):
+        (warning,) = (bare(w) for w in result.summary().warnings)
+        assert warning.startswith(f"a and b: {once} how examples differ, not how trainings do; 5 trainings")
+        noticed = next(s for s in result.summary().sections if s.title == "Noticed on the way").blocks[0].items
+        assert [bare(n) for n in noticed if "trained" in n] == [f"c: {few_trainings(3)}"]
+        assert few_trainings(3).startswith(f"{thrice} too little")
+        assert [n.split(":")[0] for n in result.to_dict()["notes"] if "trained" in n] == ["a and b", "c"]
 
 
 def test_only_pairs_that_are_compared_count() -> None:

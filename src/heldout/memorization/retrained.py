@@ -260,21 +260,28 @@ def _curve(
     )
 
 
+def few_trainings(repetitions: int) -> str:
+    """What intervals and comparisons do not tell where a model was trained so often at each rate; empty if enough.
+
+    Examples
+    --------
+    >>> few_trainings(1)
+    'trained once at each rate, so intervals tell how examples differ, not how trainings do; 5 trainings per rate are \
+needed for that.'
+    >>> few_trainings(5)
+    ''
+    """
+    if repetitions >= ENOUGH:
+        return ""
+    times = "once" if repetitions == 1 else f"{repetitions} times"
+    told = "how examples differ, not how trainings do" if repetitions == 1 else "too little of how trainings differ"
+    return f"trained {times} at each rate, so intervals tell {told}; {ENOUGH} trainings per rate are needed for that."
+
+
 def _notes(found: Retrainings, name: str, *, own: bool, asked: bool) -> list[str]:
     """`own`: the training is the user's own function; `asked`: whether it repeats itself was to be seen."""
-    notes = []
-    repetitions = found.done.shape[1]
-    if repetitions < ENOUGH:
-        times = "once" if repetitions == 1 else f"{repetitions} times"
-        notes.append(
-            f"{name}: trained {times} at each rate, so intervals tell "
-            + (
-                "how examples differ, not how trainings do"
-                if repetitions == 1
-                else "too little of how trainings differ"
-            )
-            + f"; {ENOUGH} trainings per rate are needed for that."
-        )
+    few = few_trainings(found.done.shape[1])
+    notes = [f"{name}: {few}"] if few else []
     if len(found.rates) == 1:
         notes.append(
             f"{name}: k_PTV from the rate {found.rates[0]:g} alone takes an accuracy of 1 without noise, so it is at "

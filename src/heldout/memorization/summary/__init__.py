@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import PurePath
 
 from heldout import summary as page
 from heldout.memorization.ranking import Ranking
 from heldout.memorization.result import MemorizationResult
+from heldout.memorization.retrained import few_trainings
 from heldout.memorization.summary import answer, meaning, sections
 
 __all__ = ["remarks", "summarise"]
@@ -63,10 +65,17 @@ def remarks(result: MemorizationResult) -> tuple[str, ...]:
     return tuple(text.translate(page.TURNS) for told in _noticed(result) for text in told)
 
 
-def _merged(result: MemorizationResult) -> tuple[str, ...]:
+def _rarely_trained(result: MemorizationResult) -> tuple[list[str], list[str]]:
+    """Models that were trained once at each rate, and a few times: curves alone tell, whoever put them together."""
+    often = {c.model: c.correct.shape[1] for c in result.curves if c.retrained}
+    few = {model: f"{model}: {few_trainings(n)}" for model, n in often.items() if few_trainings(n)}
+    return [few[m] for m in few if often[m] == 1], [few[m] for m in few if often[m] > 1]
+
+
+def _merged(result: MemorizationResult, notes: Sequence[str]) -> tuple[str, ...]:
     """What trainings noticed, once for all models that it is true of."""
     found: dict[str, list[str]] = {}
-    for note in result.notes:
+    for note in dict.fromkeys(notes):
         names = [name for name in result.models if note.startswith(f"{name}: ")]
         name = max(names, key=len, default="")
         found.setdefault(note.removeprefix(f"{name}: ") if name else note, []).append(name)
@@ -76,6 +85,8 @@ def _merged(result: MemorizationResult) -> tuple[str, ...]:
 def _noticed(result: MemorizationResult) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Warnings, and what else was noticed on the way."""
     warnings, notes = [f"method {sentence.translate(page.TURNS)}" for sentence in result.unfit], []
+    once, few = _rarely_trained(result)
+    warnings += _merged(result, once)
     warnings += [
         f"strengths under {page.quoted(left.perturbation)} differ, so these are not compared and not ranked together: "
         f"{page.names_text(left.models)} with {page.names_text(left.ranked)}."
@@ -93,7 +104,8 @@ def _noticed(result: MemorizationResult) -> tuple[tuple[str, ...], tuple[str, ..
         groups = answer.numbers_text([c.units for c in grouped])
         warnings += page.few_groups(min(c.units for c in grouped), then="intervals and comparisons are rough")
         notes.append(f"Whole groups are drawn anew. Groups: {groups}; largest design effect: {page.fixed(effect, 2)}.")
-    return tuple(warnings), (*notes, *_merged(result))
+    own = [note for note in result.notes if note not in once]
+    return tuple(warnings), (*notes, *_merged(result, [*few, *own]))
 
 
 def _order(r: Ranking) -> str:
