@@ -528,7 +528,7 @@ def test_few_trainings_are_told_of_curves_alone() -> None:
     """Whoever put the curves together, with the notes of the trainings or without; once is a warning."""
     curves = [noisy("a", 1.0, 1.0, seeds=1), noisy("b", 0.97, 0.5, seeds=1), noisy("c", 0.9, 0.0, seeds=3),
               noisy("d", 0.9, 0.1)]  # fmt: skip
-    once, thrice = (f"trained {times} at each rate, so intervals tell" for times in ("once", "3 times"))
+    once, thrice = (f"trained {times} at each rate, so intervals and comparisons tell" for times in ("once", "3 times"))
     alone = result_of([c for curve in curves for c in (curve.pmv, curve.ptv)])
     noted = [replace(c, notes=(f"{c.model}: {few}",)) if (few := few_trainings(c.pmv.correct.shape[1])) else c
              for c in curves]  # fmt: skip

@@ -266,8 +266,8 @@ def few_trainings(repetitions: int) -> str:
     Examples
     --------
     >>> few_trainings(1)
-    'trained once at each rate, so intervals tell how examples differ, not how trainings do; 5 trainings per rate are \
-needed for that.'
+    'trained once at each rate, so intervals and comparisons tell how examples differ, not how trainings do; 5 \
+trainings per rate are needed for that.'
     >>> few_trainings(5)
     ''
     """
@@ -275,7 +275,8 @@ needed for that.'
         return ""
     times = "once" if repetitions == 1 else f"{repetitions} times"
     told = "how examples differ, not how trainings do" if repetitions == 1 else "too little of how trainings differ"
-    return f"trained {times} at each rate, so intervals tell {told}; {ENOUGH} trainings per rate are needed for that."
+    why = f"{ENOUGH} trainings per rate are needed for that"
+    return f"trained {times} at each rate, so intervals and comparisons tell {told}; {why}."
 
 
 def _notes(found: Retrainings, name: str, *, own: bool, asked: bool) -> list[str]:
