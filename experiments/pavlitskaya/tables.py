@@ -170,7 +170,7 @@ KINDS = {
     "ptv": "label noise, PTV",
     "spatial": "moves",
     "fgsm": "attacks",
-    "gaussian": "noise",
+    "gaussian": "noise on pixels",
 }
 
 
