@@ -82,8 +82,8 @@ def _convolve(
     g, tile, c = gl.program_id(1), gl.program_id(0), gl.program_id(2) * BN
     picture, h = tile // (H // PH) * PN, tile % (H // PH) * PH
     a_room = gl.allocate_shared_memory(gl.bfloat16, [STAGES, PN, PH, W, COLUMNS], src.layout)
-    kept: gl.constexpr = [STAGES, BN, COLUMNS] if BACK else [STAGES, COLUMNS, BN]
-    b_room = gl.allocate_shared_memory(gl.bfloat16, kept, kernel.layout)
+    laid: gl.constexpr = [STAGES, BN, COLUMNS] if BACK else [STAGES, COLUMNS, BN]
+    b_room = gl.allocate_shared_memory(gl.bfloat16, laid, kernel.layout)
     bars = gl.allocate_shared_memory(gl.int64, [STAGES, 1], mbarrier.MBarrierLayout())
     for s in gl.static_range(STAGES):
         mbarrier.init(bars.index(s), count=1)

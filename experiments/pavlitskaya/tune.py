@@ -99,20 +99,23 @@ def named(names: str, rows: list[tuple[int, ...]]) -> list[dict[str, int]]:
 class Case:
     """One convolution of several networks, forwards, backwards, or the gradient by its kernel."""
 
-    def __init__(self, kind: str, groups: int, batch: int, cs: int, cd: int, side: int, stride: int) -> None:
+    def __init__(
+        self, kind: str, groups: int, batch: int, cs: int, cd: int, side: int, stride: int, *, device: str = "cuda",
+        dtype: torch.dtype = torch.bfloat16,
+    ) -> None:  # fmt: skip
         def room(*shape: int) -> Tensor:
-            return torch.randn(shape, device="cuda").to(torch.bfloat16)
+            return torch.randn(shape, device=device).to(dtype)
 
         self.kind, self.stride, size = kind, stride, 1 if side == 1 else 3
         small = side // stride
         self.x, self.y = room(groups, batch, side, side, cs), room(groups, batch, small, small, cd)
         self.kernel, self.by_kernel = (
             0.05 * room(groups, size, size, cs, cd),
-            torch.zeros(groups, size, size, cs, cd, device="cuda"),
+            torch.zeros(groups, size, size, cs, cd, device=device),
         )
         self.dx = torch.zeros_like(self.x)
-        self.sums = torch.zeros(2, groups, max(cs, cd), device="cuda")
-        self.draws = torch.zeros(1, dtype=torch.int64, device="cuda")
+        self.sums = torch.zeros(2, groups, max(cs, cd), device=device)
+        self.draws = torch.zeros(1, dtype=torch.int64, device=device)
         regular = batch == 128 and cs >= 64  # the regularised VGGs: dropout, where the others cut
         self.asked = {"dropped": (self.draws, 1, 0.3)} if regular else {"mask": self.x}
         self.operations = 2 * size * size * cs * cd * groups * batch * small * small
@@ -126,7 +129,7 @@ class Case:
         for t in (out, self.sums):
             t.zero_()
         self.go(config)
-        found = [t.float() for t in (out, self.sums)]
+        found = [t.to(torch.float32, copy=True) for t in (out, self.sums)]  # the next one writes to the same places
         self.y.copy_(given)
         return found
 

@@ -15,7 +15,9 @@ from torch.nn import functional as F
 pytest.importorskip("triton", reason="Triton is there for Linux only")
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "experiments" / "pavlitskaya"
-NAMES = ("agreement", "convolutions", "endings", "evaluate", "fused", "kernels", "networks", "training")
+NAMES = (
+    "agreement", "convolutions", "endings", "evaluate", "fused", "hopper", "kernels", "networks", "training", "tune",
+)  # fmt: skip
 EPS = 1e-3
 G, B = 2, 3
 
@@ -127,6 +129,33 @@ def test_tiles_of_a_gpu_are_for_it_alone(convolutions, monkeypatch):
     for found, taken in (({"BM": 64, "STAGES": 3}, False), ({"BM": 64, "F": 1}, True)):
         monkeypatch.setitem(convolutions.TILES, name, found)
         assert convolutions.tiles("forth", src, dst, 3) == (found if taken else usual)
+
+
+@pytest.mark.parametrize("kind", ["forth", "back", "kernel"])
+def test_tiles_whose_numbers_are_off_are_seen(loaded, kind, monkeypatch):
+    """By what tune.py compares: each tile with the first, in what comes out and, but by the kernel, in its sums."""
+    tune = loaded["tune"]
+    case = tune.Case(kind, 1, 2, 16, 16, 8, 1, device="cpu", dtype=torch.float32)
+    if kind == "kernel":
+        some, others = ({"COLS": 64, "BK": 16, "BN": 16, "SPLIT": n} for n in (1, 3))
+    else:
+        some, others = ({"BM": bm, "BK": 16, "BN": 16} for bm in (64, 32))
+    first, again = case.made(tiles(some, 1)), case.made(tiles(others, 1))
+    assert tune.distance(again, first) < tune.OFF
+    assert first[0].any()
+    assert bool(first[1].any()) == (kind != "kernel")
+    for name in ("convolve", "kernel_gradient"):
+        right = getattr(tune, name)
+
+        def wrong(*args, right=right, sums=None, **options):
+            right(*args, sums=sums, **options) if sums is not None else right(*args, **options)
+            for t in (args[2], sums):
+                if t is not None:
+                    t *= 1.01
+
+        monkeypatch.setattr(tune, name, wrong)
+    off = [tune.distance([a], [b]) for a, b in zip(case.made(tiles(others, 1)), first, strict=True) if b.any()]
+    assert min(off) > tune.OFF
 
 
 def test_a_dense_layer_in_parts(loaded):

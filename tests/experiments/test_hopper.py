@@ -315,7 +315,7 @@ def main(asked):
     print(json.dumps(found))
 
 
-def compile_all(asked, cache):
+def check_that_they_compile(asked, cache):
     """In a process of its own: Triton knows once for all whether it interprets (tests/conftest.py)."""
     environment = dict(os.environ, TRITON_INTERPRET="0", TRITON_CACHE_DIR=str(cache), PYTHONPATH=f"{FOLDER}:{ROOT}")
     command = [sys.executable, "-m", "tests.experiments.test_hopper"]
@@ -340,7 +340,7 @@ def test_they_compile_with_all_that_may_follow(hopper, tmp_path):
         x, y = (torch.empty(1, pictures, 1, 1, c) for c in (128, 512))
         for kind in ("forth", "kernel"):
             asked.append((kind, 128, 512, 1, 1, hopper.usual_tiles(kind, x, y), NOTHING))
-    compile_all(asked, tmp_path)
+    check_that_they_compile(asked, tmp_path)
 
 
 @pytest.mark.slow
@@ -352,7 +352,7 @@ def test_all_tiles_that_were_chosen_compile(tmp_path):
             flags = next((f for k, f in ENDINGS if k == kind), NOTHING)
             asked.append((kind, int(cs), int(cd), int(side), int(size), tile, flags))
     assert len(asked) > 40
-    compile_all(asked, tmp_path)
+    check_that_they_compile(asked, tmp_path)
 
 
 if __name__ == "__main__":
