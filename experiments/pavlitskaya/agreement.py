@@ -73,8 +73,9 @@ def agreement(setting: Setting, images: Tensor, device: str, half: bool) -> tupl
         said = twin(x.to(fused.type)).float()
         seen = dict(zip(dict(twin.named_parameters()), autograd(said, wanted[g], twin), strict=True))
         running = {name: b.clone() for name, b in twin.named_buffers()}
+        new = setting.build(torch.Generator()).state_dict()
         for name, b in network.named_buffers():
-            b.copy_(setting.build(torch.Generator()).state_dict()[name])
+            b.copy_(new[name])
         out = network(x)
         found = {"logits": (out, logits[g], said)}
         for (name, p), d in zip(network.named_parameters(), autograd(out, wanted[g], network), strict=True):

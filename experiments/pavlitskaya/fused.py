@@ -1,7 +1,7 @@
 """Several networks of one kind trained as one, by the kernels of convolutions.py and kernels.py.
 
 It does what `Training` does. A step of six ResNets C5 takes 2.2 ms on an H200; the library's grouped convolutions, used
-before, took 6.8 ms. Six ResNets C6 of 16 pictures each: 0.45 and 1.8 ms. A step of six VGGs C5: 5.1 ms; as plain
+before, took 6.8 ms. Six ResNets C6 of 16 pictures each: 0.45 and 1.8 ms. A step of six VGGs C5: 4.8 ms; as plain
 networks on six streams about 9.
 
 Forwards and backwards are written out, so that activations lie in places that do not move and every kernel does as much

@@ -6,11 +6,11 @@
 # The same command each time, whatever was done before; PICTURES is a folder of batches that
 # ../werpachowski/cifar10/pictures.py packed, and may hold some of them only. Copies code and pictures out of the tree
 # and begins to compile. While batches are missing it says so and ends at once: send the others before the machine goes
-# back. Once they are there it trains for SECONDS, less a minute, which goes on when the command ends; it waits for that
+# back. Once they are there it trains for SECONDS, less half a minute, which goes on when the command ends; it waits for that
 # WAIT seconds at most (540), and puts what is finished into $OUT. RUN is the folder outside of the tree.
 set -u
 pictures=$1 seconds=$2 wait=${3:-540}
-run=${RUN:-/tmp/r} python=${PYTHON:-python3}
+run=${RUN:-/tmp/r} python=${PYTHON:-python3} plan=${PLAN:-plan-seeds.json}
 code=$run/experiments/pavlitskaya
 mkdir -p "$run/data"
 [ -d "$code" ] || cp -r experiments "$run/"
@@ -18,9 +18,8 @@ mkdir -p "$run/data"
 if [ ! -e "$run/compile.log" ]; then
     # shellcheck disable=SC2016  # expanded by the inner shell
     setsid nohup bash -c 'cd "$1" || exit
-        for name in resnet-C5 resnet-C6 vgg-C5 vgg-C7; do "$2" agreement.py "$name" & done
-        wait
-        touch "$3"' compile "$code" "$python" "$run/compiled" > "$run/compile.log" 2>&1 < /dev/null &
+        "$2" precompile.py "$4"
+        touch "$3"' compile "$code" "$python" "$run/compiled" "$plan" > "$run/compile.log" 2>&1 < /dev/null &
 fi
 
 if [ ! -e "$run/log" ]; then
@@ -35,9 +34,9 @@ if [ ! -e "$run/log" ]; then
     fi
     until [ -e "$run/compiled" ]; do sleep 0.5; done
     cat "$run/compile.log"
-    minutes=$("$python" -c "print(($seconds - 60 - $SECONDS) / 60)")
+    minutes=$("$python" -c "print(($seconds - 30 - $SECONDS) / 60)")
     cd "$code" || exit
-    setsid nohup "$python" -u train.py "$run/data" "$run/pool" --plan "${PLAN:-plan-seeds.json}" --store results \
+    setsid nohup "$python" -u train.py "$run/data" "$run/pool" --plan "$plan" --store results \
         --minutes "$minutes" ${MORE:-} > "$run/log" 2>&1 < /dev/null &
     echo $! > "$run/pid"
 fi

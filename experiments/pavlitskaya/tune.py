@@ -1,7 +1,7 @@
 """Which tiles of convolutions.py are fastest on this GPU: python tune.py tiles.json, a minute or two.
 
 Processes compile all that is tried, side by side; then each is compared with the first, and timed. Shapes are those of
-the networks of networks.py. (Dense layers, of one pixel, were not tuned yet: the tiles.json that is kept has none.)
+the networks of networks.py; dense layers are convolutions of one pixel.
 """
 
 from __future__ import annotations
@@ -9,8 +9,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
-import os
-import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -19,18 +17,18 @@ from pathlib import Path
 import hopper
 import torch
 from convolutions import convolve, kernel_gradient, shape_name
+from precompile import PROCESSES, side_by_side
 from torch import Tensor
 
 GROUPS = 6
 OFF = 1e-3  # how far numbers of a tile may be from those of the first, which Triton makes: on an H200, 6e-5
-WARMERS = 15  # processes that compile
 RESNET = ((16, 16, 32, 1), (16, 32, 32, 2), (32, 32, 16, 1), (32, 64, 16, 2), (64, 64, 8, 1))  # in, out, side, stride
 VGG = (
     (16, 64, 32, 1), (64, 64, 32, 1), (64, 128, 16, 1), (128, 128, 16, 1), (128, 256, 8, 1), (256, 256, 8, 1),
     (256, 512, 4, 1), (512, 512, 4, 1), (512, 512, 2, 1), (256, 256, 4, 1), (256, 256, 2, 1),
 )  # fmt: skip
 DENSE = ((2048, 512, 1, 1), (1024, 4096, 1, 1), (4096, 4096, 1, 1))
-SHAPES = {"resnet": (RESNET, (128, 16)), "vgg": (VGG + DENSE, (128, 32))}
+SHAPES = {"resnet": (RESNET, (128, 16)), "vgg": (VGG, (128, 32)), "dense": (DENSE, (128, 32))}
 
 
 def to_try(kind: str, batch: int, cs: int, cd: int, side: int, stride: int) -> list[dict[str, int]]:
@@ -181,7 +179,7 @@ def warm(part: int, all_cases: list[tuple]) -> None:
     """Compile a share of all that is tried, for one network of each kind: their number is not compiled in."""
     todo = [(c, config) for c in all_cases for config in to_try(*c)]
     held: dict[tuple, Case] = {}
-    for (kind, *rest), config in todo[part::WARMERS]:
+    for (kind, *rest), config in todo[part::PROCESSES]:
         key = (kind, 1, *rest)
         if key not in held:
             held[key] = Case(*key)
@@ -201,10 +199,7 @@ def main() -> None:
     if args.warm is not None:
         return warm(args.warm, cases(args.only, args.pictures))
     began = time.monotonic()
-    command = [sys.executable, __file__, *sys.argv[1:], "--warm"]
-    environment = dict(os.environ, OMP_NUM_THREADS="1")
-    for process in [subprocess.Popen([*command, str(i)], env=environment) for i in range(WARMERS)]:
-        process.wait()
+    side_by_side([sys.executable, __file__, *sys.argv[1:], "--warm"])
     print(f"compiled in {time.monotonic() - began:.1f} s", flush=True)
     found = json.loads(args.out.read_text()) if args.out.exists() else {}
     for kind, batch, cs, cd, side, stride in cases(args.only, args.pictures):
