@@ -26,7 +26,9 @@ FEW = 0.01  # of the answers may change where weights are rounded to float16
 
 def main(folder: Path, pictures: Path, weights: Path, out: Path = OUT) -> None:
     pool = weights.stem.removeprefix("weights-")
-    before = {(t.name, t.seed): t["curves/spatial"][0] for t in read(weights.with_name(f"{pool}.npz"))}
+    trainings = read(weights.with_name(f"{pool}.npz"))
+    curves = {(t.name, t.seed): t.get("curves/spatial") for t in trainings}  # some were trained for their labels alone
+    before = {training: bits[0] for training, bits in curves.items() if bits is not None}
     own, corrupted = read_cifar(folder), torch.from_numpy(np.load(pictures))
     n = corrupted.shape[2]
     x = torch.from_numpy(np.ascontiguousarray(own["train"][:n]))

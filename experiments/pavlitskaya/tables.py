@@ -341,7 +341,7 @@ def not_fitted(runs: Runs, result: MemorizationResult) -> str:
     unfit = measures.unfit(result, "pmv")
 
     def told(found: dict[str, float]) -> str:
-        return ", ".join(f"{name} {value:.3f}" for name, value in sorted(found.items(), key=lambda f: f[1])) or "none"
+        return ", ".join(f"{name} {value:.4f}" for name, value in sorted(found.items(), key=lambda f: f[1])) or "none"
 
     lines = [
         f"- Right on fewer than {FIT:g} of their true labels when trained without noise: {told(short)}.",

@@ -301,6 +301,7 @@ def test_curves_from_kept_weights(tmp_path, capsys):
             pool = made(name, seed, epochs=250, curves=True)
             pool[f"{name}/seed2/curves/spatial"] = evaluate.packed([evaluate.right(network, setting.scale, x, y)] * 9)
             wanted = network
+    pool |= made("resnet-C5-fused", 2, epochs=250)  # for its labels alone
     np.savez(tmp_path / "weights-pool-3.npz", **arrays)
     np.savez(tmp_path / "pool-3.npz", **pool)
     found = {name: (seed, network) for name, seed, _, network in weights.kept(tmp_path / "weights-pool-3.npz")}
@@ -418,7 +419,7 @@ def test_networks_that_do_not_fit_are_named(tmp_path):
     result = MemorizationResult.of(as_curves.all_curves(runs))
     text = tables.not_fitted(runs, result)
     share = runs.noise("vgg-C8").given[0]
-    assert f"when trained without noise: vgg-C8 {share:.3f}." in text
+    assert f"when trained without noise: vgg-C8 {share:.4f}." in text
     assert "as they do not fit their labels: vgg-C8." in text
     rows = tables.asked({"vgg": result})
     assert "| not ranked by label noise: do not fit their labels | vgg-C8 |" in rows
