@@ -6,8 +6,9 @@
 # The same command each time, whatever was done before; PICTURES is a folder of batches that
 # ../werpachowski/cifar10/pictures.py packed, and may hold some of them only. Copies code and pictures out of the tree
 # and begins to compile. While batches are missing it says so and ends at once: send the others before the machine goes
-# back. Once they are there it trains for SECONDS, less half a minute, which goes on when the command ends; it waits for that
-# WAIT seconds at most (540), and puts what is finished into $OUT. RUN is the folder outside of the tree.
+# back. Once they are there it trains for SECONDS, less half a minute, which goes on when the command ends; it waits for
+# that WAIT seconds at most (540), and puts what is finished into $OUT. RUN is the folder outside of the tree. Where the tree
+# has src and PICTURES a folder lib with the packages that it needs there, the corrupted pictures are made, too.
 set -u
 pictures=$1 seconds=$2 wait=${3:-540}
 run=${RUN:-/tmp/r} python=${PYTHON:-python3} plan=${PLAN:-plan-seeds.json}
@@ -34,13 +35,17 @@ if [ ! -e "$run/log" ]; then
     fi
     until [ -e "$run/compiled" ]; do sleep 0.5; done
     cat "$run/compile.log"
+    cp -r src "$pictures/lib" "$run/" || echo "src or $pictures/lib is not there: no curves under corruptions" >&2
     minutes=$("$python" -c "print(($seconds - 30 - $SECONDS) / 60)")
     cd "$code" || exit
-    setsid nohup "$python" -u train.py "$run/data" "$run/pool" --plan "$plan" --store results \
-        --minutes "$minutes" ${MORE:-} > "$run/log" 2>&1 < /dev/null &
+    PYTHONPATH="$run/src:$run/lib" setsid nohup "$python" corrupted.py "$run/data" "$run/pictures.npy" \
+        > "$run/corrupted.log" 2>&1 < /dev/null &
+    setsid nohup "$python" -u train.py "$run/data" "$run/pool" --plan "$plan" --store results --minutes "$minutes" \
+        --corrupted "$run/pictures.npy" --patience 120 ${MORE:-} > "$run/log" 2>&1 < /dev/null &
     echo $! > "$run/pid"
 fi
 
 while [ "$SECONDS" -lt "$wait" ] && kill -0 "$(cat "$run/pid")" 2> /dev/null; do sleep 1; done
 cd "$code" && "$python" train.py - "$run/pool" --merge "$OUT/pool-${POOL:-new}.npz"
+cat "$run/corrupted.log"
 tail -n 60 "$run/log"
