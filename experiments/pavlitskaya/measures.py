@@ -109,6 +109,20 @@ def by_chance(some: dict[str, float], others: dict[str, float]) -> float:
     return float((np.abs(found) >= abs(x @ y) - 1e-9).mean())
 
 
+def by_single_seeds(result: MemorizationResult, family: str, metric: Metric) -> tuple[float, float]:
+    """The middle 90 % of rank correlations with the published values, with one training of each network.
+
+    All ways to take one: as far as the trainings tell that there are, how much of the correlation hangs on them.
+    """
+    each = [np.atleast_1d(seed_by_seed(result, f"{family}-{k}", metric)) for k in VALUES[family]]
+    ways = rankdata(np.array(list(itertools.product(*each))), axis=1)
+    published = rankdata(list(theirs(family, metric).values()))
+    ways, published = ways - ways.mean(axis=1, keepdims=True), published - published.mean()
+    found = ways @ published / np.sqrt((ways**2).sum(axis=1) * (published**2).sum())
+    low, high = np.quantile(found, (0.05, 0.95))
+    return float(low), float(high)
+
+
 def in_order(values: list[float], metric: Metric) -> int:
     """Of the 16 pairs of one of C1 to C4 and one of C5 to C8, how many the metric puts in that order."""
     sign = -1 if metric == ("pmv", "k_S") else 1
@@ -192,6 +206,7 @@ class Sizes:
     ours: tuple[Estimate, Estimate]
     theirs: tuple[float, float]
     fewer: bool | None  # whether the one of fewer images has memorised more
+    family_wise: bool  # whether that holds with all pairs of the family counted
     alone: float  # p by the trainings alone
 
     @property
@@ -199,18 +214,20 @@ class Sizes:
         return (self.theirs[0] > self.theirs[1]) == (self.metric == METRICS[0])
 
 
-def by_size(runs: Runs, result: MemorizationResult) -> list[Sizes]:
+def by_size(runs: Runs, pools: dict[str, MemorizationResult]) -> list[Sizes]:
+    """Pairs of each family; `pools` are the results of all of its networks."""
     found = []
     for large, small in alike_but_for_size(runs):
-        pair = large, small
+        pair, result = (large, small), pools[large.split("-")[0]]
         compared = MemorizationResult.of([c for c in result.curves if c.model in pair])
         for metric in METRICS:
             ours = tuple(estimate(result, name, metric) for name in pair)
             if None in ours:
                 continue
+            fewer = memorised_more(compared, large, small, metric)
             found.append(Sizes(
                 large, small, metric, ours, tuple(published_of(name)[METRICS.index(metric)] for name in pair),
-                memorised_more(compared, large, small, metric),
+                fewer, fewer is not None and memorised_more(result, large, small, metric) is fewer,
                 by_seeds(*(seed_by_seed(result, name, metric) for name in pair)),
             ))  # fmt: skip
     return found
@@ -238,6 +255,13 @@ def slopes(t: Trained) -> tuple[float, float]:
     given = [(s == t[f"rate{r:.1f}/targets"]).mean() for s, r in zip(said, t.rates, strict=True)]
     true = [(s == t["rate0.0/targets"]).mean() for s in said]
     return float(slope(given, t.rates)), float(slope(true, t.rates))
+
+
+def learned(t: Trained) -> float:
+    """Share of the wrong labels that one training says, at the highest rate; NaN without any."""
+    said, given = (t[f"rate{max(t.rates):.1f}/{part}"] for part in ("train", "targets"))
+    wrong = given != t["rate0.0/targets"]
+    return float((said == given)[wrong].mean()) if wrong.any() else math.nan
 
 
 # --- accuracies --------------------------------------------------------------------------------------
@@ -292,6 +316,11 @@ def unfit(result: MemorizationResult, perturbation: str) -> list[str]:
 def at_other_rates(result: MemorizationResult) -> list[str]:
     """Models that it does not rank by label noise, as others were trained at other rates."""
     return sorted({model for u in result.unranked if u.perturbation == "ptv" for model in u.models})
+
+
+def once(result: MemorizationResult) -> list[str]:
+    """Models that were trained once at each rate of label noise."""
+    return [c.model for c in result.curves if c.perturbation == "pmv" and c.correct.shape[1] == 1]
 
 
 def opposed(result: MemorizationResult) -> int:

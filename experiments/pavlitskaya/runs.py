@@ -42,6 +42,14 @@ class Noise:
         )
 
     @property
+    def wrong_alone(self) -> np.ndarray:
+        """(rates,) accuracy on the true labels, were all that were trained with their true label right.
+
+        Its slope counts wrong labels learned, or answers gone wrong beside them, and no true label lost.
+        """
+        return (self.on_true | ~self.wrong).mean(axis=(1, 2))
+
+    @property
     def given(self) -> np.ndarray:
         """(rates,) accuracy on the labels trained on."""
         return self.on_given.mean(axis=(1, 2))

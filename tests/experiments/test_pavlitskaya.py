@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import itertools
 import json
 import sys
 from pathlib import Path
@@ -151,20 +153,31 @@ def test_training_size_is_compared_where_all_else_is_alike(tmp_path):
     ]  # fmt: skip
     runs = kept(tmp_path, pool_1=[*alike, *others])
     assert measures.alike_but_for_size(runs) == [("resnet-C1", "resnet-C5")]
-    result = MemorizationResult.of(as_curves.all_curves(runs))
-    rows = [line.split(" | ") for line in tables.sizes(runs, measures.by_size(runs, result)).splitlines()[2:]]
+    pools = {"resnet": MemorizationResult.of(as_curves.all_curves(runs))}
+    found = measures.by_size(runs, pools)
+    rows = [line.split(" | ") for line in tables.sizes(runs, found).splitlines()[2:]]
     assert [row[0] for row in rows] == ["| resnet-C1, C5"] * 8
     assert {row[1] for row in rows} == {"1 fused and 2 plain"}
     assert [rows[0][2], rows[0][-1]] == ["PMV k_S", "with fewer images |"]  # as published, 0.97 and 0.45
     assert [rows[6][2], rows[6][-1]] == ["gaussian k_max", "with more images |"]  # 0.352 and 0.335
-    counts = [
-        line.strip("| ").split(" | ") for line in tables.size_counts(measures.by_size(runs, result)).splitlines()[2:]
-    ]
+    counts = [line.strip("| ").split(" | ") for line in tables.size_counts(found).splitlines()[2:]]
     assert [row[0] for row in counts] == list(tables.KINDS.values())
     assert [row[4:] for row in counts] == [["1", "0"], ["1", "0"], ["2", "0"], ["2", "0"], ["1", "1"]]
     for row, kind in zip(counts, tables.KINDS, strict=True):
         own = [r[5] for r in rows if r[2].lower().startswith(kind)]
         assert [int(v.split(" ")[0]) for v in row[1:4]] == [own.count(said) for said in tables.SAID.values()]
+
+
+def test_rows_of_sizes_that_stand_are_counted():
+    """Family-wise, by seeds, and by seeds with all rows counted: Holm's second smallest of four is times three."""
+    same = {"large": "resnet-C1", "small": "resnet-C5", "ours": (), "theirs": (0.1, 0.2), "metric": ("spatial", "SSE")}
+    four = [
+        measures.Sizes(**same, fewer=True, family_wise=True, alone=0.01),
+        measures.Sizes(**same, fewer=True, family_wise=False, alone=0.02),
+        measures.Sizes(**same, fewer=False, family_wise=False, alone=np.nan),
+        measures.Sizes(**same, fewer=None, family_wise=False, alone=0.3),
+    ]
+    assert "| moves | 2 (1, 2, 1) | 1 (0, 0, 0) | 1 | 4 | 0 |" in tables.size_counts(four)
 
 
 @pytest.mark.parametrize(("firm", "said"), [(0.9, "with fewer images"), (0.2, "with more images"), (0.6, None)])
@@ -184,7 +197,9 @@ def test_who_memorised_more_is_what_heldout_says(tmp_path, firm, said):
     assert measures.memorised_more(pair, "resnet-C5", "resnet-C1", ("spatial", "k_max")) is (
         None if more is None else not more
     )
-    rows = [line.split(" | ") for line in tables.sizes(runs, measures.by_size(runs, pair)).splitlines()[2:]]
+    found = measures.by_size(runs, {"resnet": pair})
+    rows = [line.split(" | ") for line in tables.sizes(runs, found).splitlines()[2:]]
+    assert all(s.family_wise == (s.fewer is not None) for s in found)  # there is one pair
     assert [row[5] for row in rows if row[2] == "spatial k_max"] == [said or "not told apart"]
     assert measures.memorised_more(pair, "resnet-C1", "vgg-C5", ("spatial", "k_max")) is None
 
@@ -198,7 +213,9 @@ def test_both_ways_of_training_stand_beside_each_other(tmp_path):
     assert [(a.file, b.file, a.seed) for a, b in measures.both_ways(runs)] == [("pool-1", "pool-2", 0)]
     (row,) = tables.engines(runs).splitlines()[2:]
     shares = [f"{t.clean['pmv']:.4f}" for pair in measures.both_ways(runs) for t in pair]
-    told = f"| vgg-C5 | 0 | 250 and 250 | {shares[0]} and {shares[1]} | 0.5000 and 0.5000 | 0.5000 and 0.5000 |  |  |"
+    told = (
+        f"| vgg-C5 | 0 | 250 and 250 | {shares[0]} and {shares[1]} | 0.5000 and 0.5000 | 0.5000 and 0.5000 |  |  |  |"
+    )
     assert row == told
 
 
@@ -215,7 +232,9 @@ def test_both_ways_of_training_are_compared_with_label_noise(tmp_path):
         true = [(t[f"rate{r}/train"] == t["rate0.0/targets"]).mean() for r in SIX]
         by_hand = [abs(np.polyfit(SIX, shares, 1)[0]) for shares in (given, true)]
         np.testing.assert_allclose(measures.slopes(t), by_hand)
-        said.append([f"{v:.2f}" for v in by_hand])
+        wrong = t["rate0.5/targets"] != t["rate0.0/targets"]
+        learned = (t["rate0.5/train"] == t["rate0.5/targets"])[wrong].mean()
+        said.append([f"{v:.3f}" for v in (*by_hand, learned)])
     (row,) = tables.engines(runs).splitlines()[2:]
     assert row.startswith("| resnet-C5 | 0 | 250 and 250 |")
     assert row.endswith("".join(f" {a} and {b} |" for a, b in zip(*said, strict=True)))
@@ -391,6 +410,27 @@ def test_rank_correlations_by_chance():
     for other in (straight, back):
         assert measures.by_chance(straight, other) == pytest.approx(2 / 40320)
     assert np.isnan(measures.by_chance(straight, back | {3: np.nan}))
+
+
+def test_rank_correlations_of_single_trainings(runs):
+    """By hand, over all ways to take one training of each network."""
+    names = [f"resnet-C{i}" for i in range(1, 9)]
+    result = MemorizationResult.of([c for name in names for c in as_curves.noise_curves(name, runs.noise(name))])
+    each = [[measures.slopes(t)[1] for t in runs.noise(name).trained] for name in names]
+    published_ones = [published.VALUES["resnet"][f"C{i}"][1] for i in range(1, 9)]
+    found = [spearmanr(np.abs(one), published_ones).statistic for one in itertools.product(*each)]
+    wanted = np.quantile(found, (0.05, 0.95))
+    assert measures.by_single_seeds(result, "resnet", ("ptv", "k_PTV")) == pytest.approx(tuple(wanted))
+
+
+def test_a_slope_by_wrong_labels_alone(tmp_path):
+    """True labels lost are not in it: a network that loses all of them and learns no wrong one has none."""
+    noise = kept(tmp_path, pool_1=[made("vgg-C5", s, epochs=250) for s in range(2)]).noise("vgg-C5")
+    by_hand = [np.mean([true or not wrong for true, wrong in zip(t.flat, w.flat, strict=True)])
+               for t, w in zip(noise.on_true, noise.wrong, strict=True)]  # fmt: skip
+    np.testing.assert_allclose(noise.wrong_alone, by_hand)
+    lost = dataclasses.replace(noise, on_true=noise.wrong)  # right where the label was wrong, and nowhere else
+    np.testing.assert_allclose(lost.wrong_alone, 1.0)
 
 
 def test_trainings_alone():

@@ -18,9 +18,10 @@ import pytest
 from heldout import summary as page
 from heldout.memorization.curve import PMV, PTV, Curve, Exhibits
 from heldout.memorization.perturb.corruptions import CORRUPTIONS
-from heldout.memorization.ranking import GAP
+from heldout.memorization.ranking import GAP, Ranked, Ranking
 from heldout.memorization.result import Audited, MemorizationResult
 from heldout.memorization.retrained import LabelNoiseCurve, few_trainings
+from heldout.memorization.summary import _order
 from heldout.memorization.summary.answer import perturbation_text
 from heldout.memorization.summary.sections import LINES, MOST_STRENGTHS
 from heldout.summary import fixed, name_text, pair
@@ -361,9 +362,25 @@ def test_figures_and_printed_lines(name: str) -> None:
     assert f"{result.curves[0].n:,}" in found.subject
     assert next(iter(lines)) == "Measured"
     for r in result.rankings:
-        told = re.split(" ([>~]) ", lines[r.column.title])
+        line, _, named = lines[r.column.title].partition(" (")
+        told = re.split(" ([>~]) ", line)
         assert told[::2] == [f"{name_text(e.model)} {fixed(e.value)}" for e in r.most_memorised_first]
         assert told[1::2] == [">" if r.differs(a, b) else "~" for a, b in itertools.pairwise(r.models)]
+        assert bool(named) == any(
+            r.differs(r.models[i], r.models[j]) and ">" not in told[1::2][i:j]
+            for i, j in itertools.combinations(range(len(r.models)), 2)
+        )
+
+
+def test_pairs_that_neighbours_seem_to_leave_open_are_named() -> None:
+    """Of seven models any two but neighbours differ: fifteen pairs, of which a line names five."""
+    names = "abcdefg"
+    places = tuple(Ranked(m, 0.9 - i / 10, 0.0, 1.0, (1, 7)) for i, m in enumerate(names))
+    apart = tuple((a, b) for a, b in itertools.combinations(names, 2) if ord(b) - ord(a) > 1)
+    told = _order(Ranking("spatial", "k_max", "high", 0.95, apart, places))
+    assert told.endswith("~ g 0.3000 (a > c, a > d, a > e, a > f, a > g, 10 more)")
+    told = _order(Ranking("spatial", "k_max", "high", 0.95, (*apart, ("c", "d")), places))
+    assert told.endswith("(a > c, d > f, d > g, e > g)")  # the others are told by the sign between c and d
 
 
 @every

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from pathlib import PurePath
@@ -14,6 +15,8 @@ from heldout.memorization.summary import answer, meaning, sections
 
 __all__ = ["remarks", "summarise"]
 
+NAMED_PAIRS = 5  # of models, in a line
+
 
 def summarise(result: MemorizationResult) -> page.Summary:
     """The summary of a result."""
@@ -21,7 +24,7 @@ def summarise(result: MemorizationResult) -> page.Summary:
     of = f" of {page.quoted(PurePath(result.source).name or result.source)}" if result.source else ""
     examples = f"{answer.numbers_text([c.n for c in result.curves])} training examples{of}"
     subject = f"{page.counted(len(result.models), 'model')}, {examples}"
-    signs = f"> significant (family-wise {answer.LEVEL_TEXT}), ~ not"
+    signs = f"> significantly more than the next (family-wise {answer.LEVEL_TEXT}), ~ not"
     return page.Summary(
         kind="Memorization",
         headline=answer.headline(result),
@@ -109,7 +112,7 @@ def _noticed(result: MemorizationResult) -> tuple[tuple[str, ...], tuple[str, ..
 
 
 def _order(r: Ranking) -> str:
-    """All models in a line.
+    """All models in a line; signs stand between neighbours, so that pairs which these seem to leave open are named.
 
     Examples
     --------
@@ -117,7 +120,17 @@ def _order(r: Ranking) -> str:
     >>> places = [Ranked(m, v, v - 0.1, v + 0.1, (1, 3)) for m, v in (("a", 0.5), ("b", 0.2), ("c", 0.1))]
     >>> _order(Ranking("spatial", "k_max", "high", 0.95, (("a", "b"), ("a", "c")), tuple(places)))
     'a 0.5000 > b 0.2000 ~ c 0.1000'
+    >>> _order(Ranking("spatial", "k_max", "high", 0.95, (("a", "c"),), tuple(places)))
+    'a 0.5000 ~ b 0.2000 ~ c 0.1000 (a > c)'
     """
-    signs = ["", *(" > " if r.differs(a, b) else " ~ " for a, b in zip(r.models, r.models[1:], strict=False))]
+    differ = [r.differs(a, b) for a, b in zip(r.models, r.models[1:], strict=False)]
+    signs = ["", *(" > " if above else " ~ " for above in differ)]
     places = zip(signs, r.most_memorised_first, strict=True)
-    return "".join(f"{sign}{page.name_text(e.model)} {page.fixed(e.value)}" for sign, e in places)
+    line = "".join(f"{sign}{page.name_text(e.model)} {page.fixed(e.value)}" for sign, e in places)
+    pairs = [
+        f"{page.name_text(a)} > {page.name_text(b)}"
+        for (i, a), (j, b) in itertools.combinations(enumerate(r.models), 2)
+        if r.differs(a, b) and not any(differ[i:j])
+    ]
+    more = [f"{len(pairs) - NAMED_PAIRS} more"] if len(pairs) > NAMED_PAIRS else []
+    return f"{line} ({', '.join([*pairs[:NAMED_PAIRS], *more])})" if pairs else line
