@@ -65,6 +65,7 @@ def agreement(setting: Setting, images: Tensor, device: str, half: bool) -> tupl
     with torch.no_grad():
         logits = fused.learn(wanted)
     mine, plain, along, plain_along = {}, {}, {}, {}
+    new = setting.build(torch.Generator()).state_dict()
     for g in range(2):
         network = setting.build(torch.Generator().manual_seed(g + 1)).to(device).train()
         drop_alike(network, fused, g)
@@ -73,7 +74,6 @@ def agreement(setting: Setting, images: Tensor, device: str, half: bool) -> tupl
         said = twin(x.to(fused.type)).float()
         seen = dict(zip(dict(twin.named_parameters()), autograd(said, wanted[g], twin), strict=True))
         running = {name: b.clone() for name, b in twin.named_buffers()}
-        new = setting.build(torch.Generator()).state_dict()
         for name, b in network.named_buffers():
             b.copy_(new[name])
         out = network(x)

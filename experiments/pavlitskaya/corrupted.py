@@ -8,13 +8,12 @@ OUT is uint8, (15, 5, 2000, 3, 32, 32), the corruptions in the order of heldout'
 from __future__ import annotations
 
 import argparse
-import hashlib
 import multiprocessing
 import os
 from pathlib import Path
 
 import numpy as np
-from data import read_small
+from data import digest, read_small
 from evaluate import IMAGES
 
 from heldout.memorization.perturb.corruptions import CORRUPTIONS, corrupt
@@ -52,7 +51,7 @@ def main() -> None:
     with part.open("wb") as f:
         np.save(f, out)
     part.replace(args.out)
-    print(f"corrupted pictures {hashlib.sha256(out).hexdigest()[:16]}")  # encoders and compilers differ
+    print(f"corrupted pictures {digest(out)}")
 
 
 if __name__ == "__main__":

@@ -1,36 +1,29 @@
 """Compile what the networks of a plan are trained with, in several processes: python precompile.py plan-seeds.json
 
 Triton keeps what it has compiled, so that train.py finds it there; one process takes more than a minute. Each of these
-goes through a step of every network, launches none of our kernels, and compiles its share of them.
+goes through all that train.py does with a network, launches none of our kernels, and compiles its share of them.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Callable, Hashable
 from pathlib import Path
 
-import numpy as np
 import torch
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
+from agreement import drop_alike
 from fused import KINDS
 from jobs import Job
+from kernels import placed
 from networks import settings
+from processes import PROCESSES, side_by_side
 from triton.runtime.jit import JITFunction
 
-PROCESSES = 15
-
-
-def side_by_side(command: list[str]) -> list[int]:
-    """Run a command in several processes, each given its number; how they ended."""
-    environment = dict(os.environ, OMP_NUM_THREADS="1")
-    running = [subprocess.Popen([*command, str(i)], env=environment) for i in range(PROCESSES)]
-    return [process.wait() for process in running]
+MOST = 6  # networks at once: more of them do not fit beside those of the other processes
 
 
 def kind(kernel: JITFunction, args: tuple) -> Hashable:
@@ -50,20 +43,28 @@ def compile_share(part: int, of: int) -> Callable:
     return compile_only
 
 
-def go_through(names: list[str], device: str) -> None:
-    """A step of two networks of each kind: how many there are is not compiled in."""
-    for setting in map(settings().get, names):
-        if setting.family in KINDS:
-            images = torch.zeros(setting.size, 3, 32, 32, dtype=torch.uint8, device=device)
-            t = KINDS[setting.family](setting, images, device, 2, setting.half)
-            t.begin([np.zeros(setting.size, np.int64)] * 2, [0, 1])
-            t.begin_epoch(0.0)
-            t.step()
+def go_through(name: str, networks: int, device: str) -> None:
+    """Steps of so many networks, and all that agreement.py launches, of two.
+
+    A few kernels have tiles that depend on how many networks there are (`usual_tiles`): where these are more than MOST,
+    train.py compiles them.
+    """
+    setting = settings()[name]
+    if setting.family not in KINDS:
+        return
+    images = torch.zeros(setting.size, 3, 32, 32, dtype=torch.uint8, device=device)
+    for groups in (2, min(networks, MOST)):
+        t = KINDS[setting.family](setting, images, device, groups, setting.half)
+        t.step()
+    placed(t.images, t.order, t.at, t.x, setting.scale)
+    drop_alike(setting.build(torch.Generator()), t, 0)
 
 
-def networks_of(plan: dict) -> list[str]:
+def asked(plan: dict) -> list[tuple[str, int]]:
+    """The networks of a plan, and how many of each there are at once."""
     rows = plan["queue"] if "queue" in plan else [row for lane in plan["lanes"] for row in lane]
-    return list(dict.fromkeys(Job.read(row).network for row in rows))
+    jobs = map(Job.read, rows)
+    return list(dict.fromkeys([(j.network, len(j.networks)) for j in jobs] + [tuple(a) for a in plan.get("also", [])]))
 
 
 def main() -> int:
@@ -72,9 +73,10 @@ def main() -> int:
     parser.add_argument("--part", type=int, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.part is None:
-        return max(side_by_side([sys.executable, __file__, str(args.plan), "--part"]))
+        return 0 if side_by_side([sys.executable, __file__, str(args.plan), "--part"]) else 1
     JITFunction.run = compile_share(args.part, PROCESSES)
-    go_through(networks_of(json.loads(args.plan.read_text())), "cuda")
+    for name, networks in asked(json.loads(args.plan.read_text())):
+        go_through(name, networks, "cuda")
     return 0
 
 

@@ -46,7 +46,7 @@ import torch
 
 sys.path.append(str(Path(__file__).resolve().parents[2]))
 import trained
-from data import Data, noisy, pack
+from data import Data, digest, noisy, pack
 from evaluate import IMAGES, accuracies, curves, right
 from jobs import Job
 from networks import Setting, settings
@@ -56,7 +56,6 @@ from training import Training
 
 from experiments.graphs import on
 
-LOOKS = (100,)  # epochs after which accuracies are written down, the test images' too: seconds of a GPU each
 # Times as long as by itself an epoch takes beside another network, while nothing is known. Two side by side are hardly
 # faster than one after the other (6 % with ResNet C1, which took 3.2 times as long, and VGG C1, 1.3 times), and nobody
 # can tell when they end: so plan-seeds.json has one.
@@ -169,6 +168,7 @@ class Pool:
         self.kept = [t for path in stored for t in trained.read(path)]
         self.known: dict[Job, Job | None] = {}  # what is left of it
         self.corrupted: Tensor | None = None
+        self.pictures = ""  # which these are
         self.trainings: dict[tuple[str, int], list[Training]] = {}
         self.agreements: dict[str, dict[str, list[float]]] = {}
         self.make()
@@ -336,21 +336,18 @@ class Pool:
         run = Run(job, setting, self.trainings[place], streams, self.data)
         title, whole = job.title, job.seconds is None
         say(f"{title} begins, {job.epochs} epochs" + ("" if whole else f" at most, {job.seconds:.0f} s"))
-        looks, rates, looking, done = {}, [], 0.0, 0
+        rates, done = [], 0
         began, epochs = time.monotonic(), job.epochs
         while done < epochs and not all(run.ended):
             rates.append(dataclasses.replace(setting, epochs=epochs).rate_at(done))
             run.epoch(rates[-1])
             done += 1
-            spent = time.monotonic() - began - looking
-            if done in LOOKS:
-                looks[done] = run.look()[1]
-                looking = time.monotonic() - began - spent
+            spent = time.monotonic() - began
             self.paces[job.key] = spent / done / max(self.alone[place], 1e-9)
             job = self.now(job)
             if not whole:
-                epochs = max(done, min(job.epochs, int((job.seconds - looking) / spent * done)))
-            if done in LOOKS or done % 10 == 0:
+                epochs = max(done, min(job.epochs, int(job.seconds / spent * done)))
+            if done % 10 == 0:
                 each = " ".join(f"{v:.3f}" for v in run.running[-1])
                 say(f"{title} {done} of {epochs}: {spent / done:.2f} s, {each}")
             late = done < epochs and time.monotonic() - STARTED > self.plan()["deadline"]
@@ -378,8 +375,7 @@ class Pool:
                 found[f"{key}/targets"] = targets.astype(np.uint8)
                 found |= {f"{key}/{part}": values for part, values in answers.items()}
             summary = dict(zip(job.rates, judged[own], strict=True))
-            looked = {after: look[own] for after, look in looks.items()}
-            mine = record | {"running": [row[own] for row in run.running], "looks": looked, "summary": summary}
+            mine = record | {"running": [row[own] for row in run.running], "summary": summary}
             self.keep(job.name, seed, found, mine)
             self.tell(f"{job.name}/{seed}", summary)
             if job.curves and job.rates[0] == 0:
@@ -399,6 +395,8 @@ class Pool:
         corrupted = self.corruptions() if run.setting.data == "cifar" else None
         waited = time.monotonic() - began
         bits, weights, same = run.curves(number, corrupted)
+        if corrupted is not None:
+            record["corrupted"] = self.pictures
         found |= {f"{name}/seed{seed}/curves/{k}": v for k, v in bits.items()}
         record["float16_same"] = round(same, 5)
         self.keep(name, seed, found, record)
@@ -421,7 +419,9 @@ class Pool:
             time.sleep(0.5)
         with self.lock:
             if self.corrupted is None and path is not None and path.exists():
-                self.corrupted = torch.as_tensor(np.load(path), device=self.device)
+                pictures = np.load(path)
+                self.pictures = digest(pictures)
+                self.corrupted = torch.as_tensor(pictures, device=self.device)
                 if self.device == "cuda":
                     torch.cuda.current_stream().synchronize()
             return self.corrupted

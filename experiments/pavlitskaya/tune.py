@@ -17,7 +17,7 @@ from pathlib import Path
 import hopper
 import torch
 from convolutions import convolve, kernel_gradient, shape_name
-from precompile import PROCESSES, side_by_side
+from processes import PROCESSES, side_by_side
 from torch import Tensor
 
 GROUPS = 6

@@ -16,7 +16,8 @@ pytest.importorskip("triton", reason="Triton is there for Linux only")
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "experiments" / "pavlitskaya"
 NAMES = (
-    "agreement", "convolutions", "endings", "evaluate", "fused", "hopper", "kernels", "networks", "training", "tune",
+    "agreement", "convolutions", "endings", "evaluate", "fused", "hopper", "kernels", "networks", "processes",
+    "training", "tune",
 )  # fmt: skip
 EPS = 1e-3
 G, B = 2, 3
