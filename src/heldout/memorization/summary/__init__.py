@@ -112,7 +112,7 @@ def _noticed(result: MemorizationResult) -> tuple[tuple[str, ...], tuple[str, ..
 
 
 def _order(r: Ranking) -> str:
-    """All models in a line; signs stand between neighbours, so that pairs which these seem to leave open are named.
+    """All models in a line; signs stand between neighbours, so that other pairs are named of which they mislead.
 
     Examples
     --------
@@ -122,15 +122,17 @@ def _order(r: Ranking) -> str:
     'a 0.5000 > b 0.2000 ~ c 0.1000'
     >>> _order(Ranking("spatial", "k_max", "high", 0.95, (("a", "c"),), tuple(places)))
     'a 0.5000 ~ b 0.2000 ~ c 0.1000 (a > c)'
+    >>> _order(Ranking("spatial", "k_max", "high", 0.95, (("a", "b"),), tuple(places)))
+    'a 0.5000 > b 0.2000 ~ c 0.1000 (a ~ c)'
     """
     differ = [r.differs(a, b) for a, b in zip(r.models, r.models[1:], strict=False)]
     signs = ["", *(" > " if above else " ~ " for above in differ)]
     places = zip(signs, r.most_memorised_first, strict=True)
     line = "".join(f"{sign}{page.name_text(e.model)} {page.fixed(e.value)}" for sign, e in places)
     pairs = [
-        f"{page.name_text(a)} > {page.name_text(b)}"
+        f"{page.name_text(a)} {'>' if r.differs(a, b) else '~'} {page.name_text(b)}"
         for (i, a), (j, b) in itertools.combinations(enumerate(r.models), 2)
-        if r.differs(a, b) and not any(differ[i:j])
+        if r.differs(a, b) != any(differ[i:j])
     ]
     more = [f"{len(pairs) - NAMED_PAIRS} more"] if len(pairs) > NAMED_PAIRS else []
     return f"{line} ({', '.join([*pairs[:NAMED_PAIRS], *more])})" if pairs else line
