@@ -13,7 +13,7 @@ import os
 from pathlib import Path
 
 import numpy as np
-from data import digest, read_small
+from data import CORRUPTED, digest, read_small
 from evaluate import IMAGES
 
 from heldout.memorization.perturb.corruptions import CORRUPTIONS, corrupt
@@ -51,7 +51,11 @@ def main() -> None:
     with part.open("wb") as f:
         np.save(f, out)
     part.replace(args.out)
-    print(f"corrupted pictures {digest(out)}")
+    made = digest(out)
+    print(
+        f"corrupted pictures {made}"
+        + ("" if made == CORRUPTED else f", other ones than {CORRUPTED} of the kept curves")
+    )
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 from published import FACTORS, METRICS, VALUES
-from runs import FAMILIES, NAMES, Runs
+from runs import FAMILIES, NAMES, Noise, Runs
 from scipy import stats
 from scipy.stats import rankdata, spearmanr
 from trained import Trained
@@ -107,6 +107,12 @@ def by_chance(some: dict[str, float], others: dict[str, float]) -> float:
     x, y = x - x.mean(), y - y.mean()
     found = x[orders(len(some))] @ y
     return float((np.abs(found) >= abs(x @ y) - 1e-9).mean())
+
+
+def correlated(result: MemorizationResult) -> list[float]:
+    """The rank correlations with the published values, of both families by all metrics, whose p is below 0.05."""
+    both = [[of(family, metric) for of in sources(result).values()] for family in FAMILIES for metric in METRICS]
+    return [rank_correlation(*pair) for pair in both if by_chance(*pair) < 0.05]
 
 
 def by_single_seeds(result: MemorizationResult, family: str, metric: Metric) -> tuple[float, float]:
@@ -251,17 +257,13 @@ def slopes(t: Trained) -> tuple[float, float]:
     """k_S by the labels trained on and by the true ones, of one training; NaN at one rate."""
     if len(t.rates) == 1:
         return math.nan, math.nan
-    said = [t[f"rate{r:.1f}/train"] for r in t.rates]
-    given = [(s == t[f"rate{r:.1f}/targets"]).mean() for s, r in zip(said, t.rates, strict=True)]
-    true = [(s == t["rate0.0/targets"]).mean() for s in said]
-    return float(slope(given, t.rates)), float(slope(true, t.rates))
+    noise = Noise.together([t])
+    return float(slope(noise.given, noise.rates)), float(slope(noise.on_true.mean(axis=(1, 2)), noise.rates))
 
 
 def learned(t: Trained) -> float:
-    """Share of the wrong labels that one training says, at the highest rate; NaN without any."""
-    said, given = (t[f"rate{max(t.rates):.1f}/{part}"] for part in ("train", "targets"))
-    wrong = given != t["rate0.0/targets"]
-    return float((said == given)[wrong].mean()) if wrong.any() else math.nan
+    """Share of the wrong labels that one training says, at the highest rate; NaN at one rate."""
+    return float(Noise.together([t]).learned[-1]) if len(t.rates) > 1 else math.nan
 
 
 # --- accuracies --------------------------------------------------------------------------------------

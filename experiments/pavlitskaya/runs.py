@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,13 +27,18 @@ class Noise:
 
     @classmethod
     def of(cls, several: list[Trained]) -> Noise:
+        """Those that go together."""
         trained = alike(several)
+        return cls.together(trained, [t for t in several if t not in trained])
+
+    @classmethod
+    def together(cls, trained: list[Trained], others: Sequence[Trained] = ()) -> Noise:
+        """All of these, or one by itself."""
         rates = sorted(set.intersection(*(set(t.rates) for t in trained)))  # so that no seed is dropped
         axes = [[(t[f"rate{r:.1f}/train"], t[f"rate{r:.1f}/targets"], t["rate0.0/targets"]) for t in trained]
                 for r in rates]  # fmt: skip
         said, given, truth = np.array(axes).transpose(2, 0, 1, 3)
-        others = [t for t in several if t not in trained]
-        return cls(trained, others, np.array(rates), said == given, said == truth, given != truth)
+        return cls(trained, list(others), np.array(rates), said == given, said == truth, given != truth)
 
     @property
     def learned(self) -> np.ndarray:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest, permutation_test, spearmanr, ttest_ind
+from scipy.stats import binomtest, permutation_test, spearmanr, ttest_ind, ttest_rel
 
 from heldout import MemorizationResult
 
@@ -238,6 +239,22 @@ def test_both_ways_of_training_are_compared_with_label_noise(tmp_path):
     (row,) = tables.engines(runs).splitlines()[2:]
     assert row.startswith("| resnet-C5 | 0 | 250 and 250 |")
     assert row.endswith("".join(f" {a} and {b} |" for a, b in zip(*said, strict=True)))
+
+
+def test_pairs_of_both_ways_have_a_p(tmp_path):
+    """Student's of the pairs, where there are three."""
+    seeds = range(3)
+    plain = [made("resnet-C5", s, epochs=250, right=0.9) for s in seeds]
+    fused = [made("resnet-C5-fused", s, epochs=250, right=0.7, fused={"ours": [0.1, 0.2]}) for s in seeds]
+    runs = kept(tmp_path, pool_1=plain, pool_2=fused)
+    last = tables.engines(runs).splitlines()[-1]
+    both = [
+        [[*measures.slopes(t), measures.learned(t)] for t in one] for one in zip(*measures.both_ways(runs), strict=True)
+    ]
+    found = ttest_rel(*both).pvalue
+    assert last == "| resnet-C5, p of the 3 pairs |  |  |  |  |  | " + " | ".join(f"{p:.3f}" for p in found) + " |"
+    few = kept(tmp_path, pool_1=plain[:2], pool_2=fused)
+    assert "p of the" not in tables.engines(few)
 
 
 def test_older_networks_stand_in_where_only_they_met_corruptions(tmp_path):
@@ -473,6 +490,15 @@ def runs():
     return Runs(tables.RESULTS)
 
 
+def test_correlations_that_are_counted(runs):
+    """Those that results/tables.md shows with such a p."""
+    result = MemorizationResult.of(as_curves.all_curves(runs))
+    shown = re.findall(r"([+-]\d\.\d\d) \(p (\d\.\d{3})\);", (tables.RESULTS / "tables.md").read_text())
+    assert len(shown) == 16
+    wanted = [float(r) for r, p in shown if float(p) < 0.05]
+    assert sorted(round(r, 2) for r in measures.correlated(result)) == sorted(wanted)
+
+
 def test_readme_shows_the_results(runs):
     page = (FOLDER / "README.md").read_text()
     assert tables.was_cut(runs) in page
@@ -482,7 +508,8 @@ def test_readme_shows_the_results(runs):
 
 def test_corrupted_pictures_are_the_same_everywhere(runs):
     """Where networks met some that were made beside the trainings: other versions of Pillow may make other ones."""
-    assert {t.record["corrupted"] for t in runs.trained if "corrupted" in t.record} <= {"5237a572a8ca93a3"}
+    (data,) = load("data")
+    assert {t.record["corrupted"] for t in runs.trained if "corrupted" in t.record} <= {data.CORRUPTED}
 
 
 def test_plan_gives_three_seeds_alike(runs):

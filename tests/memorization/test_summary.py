@@ -382,9 +382,8 @@ def test_pairs_that_neighbours_tell_wrongly_are_named() -> None:
     told = _order(Ranking("spatial", "k_max", "high", 0.95, (*apart, ("c", "d")), places))
     assert told.endswith("(a > c, d > f, d > g, e > g)")  # the others are told by the sign between c and d
     told = _order(Ranking("spatial", "k_max", "high", 0.95, (("c", "d"), ("a", "g")), places))
-    assert told.endswith(
-        "(a ~ d, a ~ e, a ~ f, b ~ d, b ~ e, 5 more)"
-    )  # of twelve pairs beside that of c and d two differ
+    # Of the twelve pairs across the sign between c and d that one and the ends' differ, ten do not.
+    assert told.endswith("(a ~ d, a ~ e, a ~ f, b ~ d, b ~ e, 5 more)")
 
 
 @every
