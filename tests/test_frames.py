@@ -32,10 +32,10 @@ TABLES = {
 }  # fmt: skip
 
 
-README = (Path(__file__).parents[1] / "README.md").read_text()
-TOLD = {  # tables of each result, as the README has them
+RESULTS = (Path(__file__).parents[1] / "docs" / "results.md").read_text()
+TOLD = {  # tables of each result, as the page has them
     name: re.findall(r"`(\w+)`", cells)
-    for names, cells in re.findall(r"^\| (`[^|]*`) \| (`[^|]*`) \| \w[^|]* \|$", README, re.MULTILINE)
+    for names, cells in re.findall(r"^\| (`[^|]*`) \| (`[^|]*`) \| \w[^|]* \|$", RESULTS, re.MULTILINE)
     for name in re.findall(r"`([\w.]+)`", names)
 }
 

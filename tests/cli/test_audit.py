@@ -17,7 +17,7 @@ from PIL import Image
 
 from heldout import AuditResult, demo
 from heldout.cli import main
-from tests import readme
+from tests import manual
 
 
 @pytest.fixture(scope="module")
@@ -314,8 +314,8 @@ def test_demo(limit, monkeypatch, capsys, tmp_path):
 
 
 def ci_commands() -> list[list[str]]:
-    """What the README tells people to run in CI, and to try on the demo's files."""
-    found = [words[1:] for words in readme.illustrations() if "--fail-under" in words and words[1] == "audit"]
+    """What docs/ tells people to run in CI, and to try on the demo's files."""
+    found = [words[1:] for words in manual.illustrations() if "--fail-under" in words and words[1] == "audit"]
     return sorted(found, key=len)
 
 

@@ -15,8 +15,8 @@ import pytest
 from heldout import load, options, read_items
 from heldout.cli import main
 from heldout.scorers import EndpointChooser
+from tests.manual import OPTION_SCORES
 from tests.multiple_choice.tiny_models import benchmark, save_model, write_items
-from tests.readme import OPTION_SCORES
 from tests.scorers.standin import StandIn
 
 FEW = ("--resamples", "199", "--n-jobs", "1")

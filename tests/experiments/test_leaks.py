@@ -169,7 +169,7 @@ def test_leaks_are_found(kept, family, at_least):
 
 
 def test_crops_hide_a_small_leak(kept):
-    """Of 24 x 24 crops little is learned by heart: 10 % are found, 3 % are not, and the README says so."""
+    """Of 24 x 24 crops little is learned by heart: 10 % are found, 3 % are not, and the page says so."""
     assert measures.share(of(kept, "vgg-shift-e52", 1000), audits.VERDICT, 0.001) >= 0.8
     assert measures.share(of(kept, "vgg-shift-e52", 300), audits.VERDICT, 0.05) < 0.8
 

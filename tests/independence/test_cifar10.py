@@ -21,7 +21,6 @@ from heldout import AuditResult, LabelledImages, Translations, audit
 from heldout.cli import main
 from heldout.images import Pad, from_arrays
 from heldout.independence.evidence import Examples, weigh
-from tests import readme
 
 ROOT = Path(__file__).parents[2]
 SHARED = ROOT.parent / "shared" / "data"
@@ -60,14 +59,14 @@ def networks(monkeypatch):
 
 
 def recipe() -> list[str]:
-    """What the README tells owners of small pictures to do."""
-    lines = (line.strip() for line in readme.README.read_text().splitlines())
+    """What the page on CI tells owners of small pictures to do."""
+    lines = (line.strip() for line in (ROOT / "docs" / "ci.md").read_text().splitlines())
     return shlex.split(next(line.removeprefix("command: ") for line in lines if line.startswith("command: audit")))
 
 
 @pytest.mark.parametrize("name", ["resnet20", "resnet32"])
 def test_training_pictures_as_a_test_set_are_found_out(name, cifar10, networks, tmp_path, monkeypatch, capsys):
-    """The README's own command, on 500 training pictures against 500 test pictures: p <= 0.001."""
+    """The command of the page on CI, on 500 training pictures against 500 test pictures: p <= 0.001."""
     rng = np.random.default_rng(0)
     for part, source in (("test", "train"), ("control", "test")):
         rows = rng.permutation(len(cifar10[f"x_{source}"]))[:500]

@@ -177,7 +177,7 @@ class TestVerdict:
 
     @pytest.mark.slow
     def test_references_take_up_most_of_a_drift(self):
-        """As the README says: the control harder by 0.2 sd is an alarm nearly always, without references."""
+        """As docs/audit.md says: the control harder by 0.2 sd is an alarm nearly always, without references."""
         rng = np.random.default_rng(0)
         alarms = {0: 0, 3: 0}
         for _ in range(100):

@@ -222,7 +222,7 @@ def test_needed_examples_for_a_gap():
 
 @pytest.mark.skipif(not LIVECODEBENCH.exists(), reason="needs ../shared/data/livecodebench_apr2024.npz")
 def test_livecodebench():
-    """README: 45 models, 400 problems; hardly anything of an error bar is chance inside problems."""
+    """docs/budget.md: 45 models, 400 problems; hardly anything of an error bar is chance inside problems."""
     pool = load_predictions(LIVECODEBENCH, correct_key="pass1", scale="percent")
     trials = np.array([[1 if "(n=1)" in name else 10] for name in pool.names])
     result = heldout.budget(Predictions.from_scores(pool.scores, trials=trials, names=pool.names))

@@ -1,10 +1,10 @@
-"""The shell blocks of README.md: what they run, what they show, and what comes out.
+"""The shell blocks of README.md and docs/: what they run, what they show, and what comes out.
 
 A block whose commands begin with `$ ` shows what they print: all of stdout, and of stderr the lines that are worth
 showing, before and after it. A line `[cut: ...]` stands for lines that are left out. Commands without `$ ` are
 illustrations, with files that the reader has and we have not, and show nothing.
 
-`python -m tests.readme` writes what comes out now into README.md; words after it choose blocks (`budget compare`).
+`python -m tests.manual` writes what comes out now into these pages; words after it choose blocks (`budget compare`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ import numpy as np
 from heldout.cli import main
 
 ROOT = Path(__file__).parents[1]
-README = ROOT / "README.md"
+PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
 LIVECODEBENCH = ROOT.parent / "shared" / "data" / "livecodebench_apr2024.npz"
 OPTION_SCORES = ROOT.parent / "shared" / "data" / "llm_option_scores.npz"
 CUT = "[cut: "
@@ -52,9 +52,10 @@ class Printed(NamedTuple):
 
 @dataclass(frozen=True)
 class Block:
-    """A block of commands that are run."""
+    """A block of commands that are run, and the page that shows it."""
 
     text: str
+    page: Path
 
     @property
     def steps(self) -> list[Step]:
@@ -74,7 +75,12 @@ class Block:
     @property
     def name(self) -> str:
         """What it shows, for the name of a test."""
-        return " ".join(arguments(self.steps[-1].command)[1:])[:100]
+        return f"{self.page.stem}: {self.words[:100]}"
+
+    @property
+    def words(self) -> str:
+        """Verb and arguments of its last command."""
+        return " ".join(arguments(self.steps[-1].command)[1:])
 
 
 def blocks(text: str) -> list[str]:
@@ -95,12 +101,12 @@ def blocks(text: str) -> list[str]:
 
 def run_blocks() -> list[Block]:
     """Those that begin with a command to be run."""
-    return [Block(text) for text in blocks(README.read_text()) if text.startswith("$ ")]
+    return [Block(text, page) for page in PAGES for text in blocks(page.read_text()) if text.startswith("$ ")]
 
 
 def illustrations() -> list[list[str]]:
-    """Every other command of the README, wherever it stands."""
-    text = re.sub(r"\\\n *", "", README.read_text())
+    """Every other command of the pages, wherever it stands."""
+    text = re.sub(r"\\\n *", "", "\n".join(page.read_text() for page in PAGES))
     lines = [line for block in blocks(text) if not block.startswith("$ ") for line in block.splitlines()]
     inside = [line for line in lines if line.startswith("heldout ")]
     actions = [f"heldout {line}" for line in re.findall(r"^ *command: (.*)$", text, flags=re.MULTILINE)]
@@ -241,8 +247,7 @@ def place(line: str, lines: list[str], start: int) -> int:
 
 
 def update(*chosen: str) -> None:
-    """Write what comes out now into README.md."""
-    text = README.read_text()
+    """Write what comes out now into the pages."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_files(folder)
@@ -254,9 +259,9 @@ def update(*chosen: str) -> None:
                 lines += [f"$ {command}", *anew(shown, printed)]
             new = "".join(f"{line}\n" for line in lines)
             print("changed:" if new != block.text else "as it was:", block.name)
+            text = block.page.read_text()
             assert text.count(block.text) == 1
-            text = text.replace(block.text, new)
-    README.write_text(text)
+            block.page.write_text(text.replace(block.text, new))
 
 
 if __name__ == "__main__":
