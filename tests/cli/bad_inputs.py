@@ -181,6 +181,8 @@ def _arrays(folder, rng, pictures, labels, fresh, fresh_labels) -> None:
         images=np.where(pictures == 0, np.nan, pictures / 255).astype(np.float32),
         labels=labels,
     )
+    for name, of in {"floats": fresh, "floattest": pictures}.items():  # 0 to 255, which no model was trained on
+        np.savez(folder / f"{name}.npz", images=of.astype(np.float32), labels=labels)
     np.savez(folder / "train.npz", x=pictures.reshape(80, -1) / 255, y=labels)
     np.savez(folder / "oneclass.npz", x=pictures.reshape(80, -1), y=np.zeros(80, int))
     np.save(folder / "labels.npy", labels)
@@ -477,6 +479,12 @@ AUDITS = [
     Bad("audit", f"{AUDIT} --control-labels labels.npy", "--control-labels goes with --control"),
     Bad("audit", f"{AUDIT} --reference leaked.onnx", "--reference goes with --control"),
     Bad("audit", f"{AUDIT} --control test.npz", "the control is the test set itself"),
+    Bad("audit", f"{AUDIT} --control floats.npz", "pixels of the test set are uint8 and those of the control float32"),
+    Bad(
+        "audit",
+        f"{AUDIT} --control floattest.npz --scale 0.00392156",
+        "80 of 80 control pictures stand in the test set too",
+    ),
     Bad("audit", f"{AUDIT} --control control.npz --reference honest.onnx", "is the audited model"),
     Bad("audit", f"{AUDIT} --out test.npz", "cannot be written to"),
     Bad("audit", f"{AUDIT} --out /proc/nowhere", "cannot be written to"),
@@ -1054,6 +1062,7 @@ MEMORIES = [
 
 SPLITS = [
     Bad("split", "test.npz --control nan --out aside", "--control nan: give a share below 1"),
+    Bad("split", "test.npz --control 1.0 --out aside", "--control 1: give a share below 1 (0.2), or a whole number"),
     Bad("split", "test.npz --control inf --out aside", "--control inf: give a share below 1"),
     Bad("split", "test.npz --control 0 --out aside", "--control 0: give a share below 1"),
     Bad("split", "test.npz --control -3 --out aside", "--control -3: give a share below 1"),

@@ -402,6 +402,11 @@ def test_equal_pixels_have_equal_hashes(folder, rng):
     x = np.zeros((2, 4, 9), np.uint8)
     flat, tall = from_arrays(x, [0, 1]), from_arrays(x.reshape(2, 9, 4), [0, 1])
     assert pixel_hashes(flat, [0]) != pixel_hashes(tall, [0]), "the same bytes in another shape are another picture"
+    as_floats = from_arrays(flat.read(0)[None].astype(np.float32), [0])
+    assert pixel_hashes(flat, [0]) == pixel_hashes(as_floats, [0]), (
+        "the same numbers in another type are the same picture"
+    )
+    assert pixel_hashes(flat, [0]) != pixel_hashes(from_arrays(as_floats.read(0)[None] + 0.5, [0]), [0])
 
 
 def test_split_never_cuts_a_group(rng):

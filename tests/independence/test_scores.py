@@ -318,6 +318,54 @@ class TestBadInput:
         self.refused("not numbers", ["a"] * N, control, kind="margin")
         groups = np.arange(N) // 3, np.arange(N_CONTROL) // 3
         self.refused("are in both test set and control", test, control, kind="margin", groups=groups)
+        self.refused("the same 300 scores in the same order", test, test.copy(), kind="margin")
+
+    def test_values(self, data):
+        """What has no order, no number, or no fourth power."""
+        test, control = split(data[0])
+        self.refused("3 of 300 scores are masked", np.ma.masked_less(test, np.sort(test)[3]), control, kind="margin")
+        self.refused("are complex", test + 1j, control, kind="margin")
+        names = np.array([None, "a", "b"] * 100, dtype=object)
+        self.refused(r"100 of 300 examples have no class, the first is at position 0", test, control, kind="margin",
+                     classes=(names, names[:N_CONTROL]))  # fmt: skip
+        mixed = np.array(["a", 1] * (N // 2), dtype=object)
+        assert audit_scores(test, control, kind="margin", classes=(mixed, mixed[:N_CONTROL]), n_resamples=99)
+        sizes = np.exp(np.abs(test)), np.exp(np.abs(control))
+        tiny = [1e-170 * part for part in sizes]
+        self.refused(
+            r"nearly all scores lie between .*e-1\d\d and .*; give their logarithms", *tiny, kind="probability"
+        )
+        self.refused("give them on another scale", *(1e71 * part for part in sizes), kind="x", larger_is="better")
+        assert (
+            audit_scores(*(1e-30 * part for part in sizes), kind="probability", n_resamples=99).p_value
+            == audit_scores(
+                *(1e-3 * part / sizes[0].max() for part in sizes), kind="probability", n_resamples=99
+            ).p_value
+        )
+
+    def test_log_likelihoods_of_the_wrong_sign(self, data):
+        """One of them may be 0: a certain answer."""
+        test, control = (np.abs(part) for part in split(data[0]))
+        test[0] = 0.0
+        self.refused("are all 0 or above, as negative log-likelihoods are", test, control, kind="log_likelihood")
+        assert audit_scores(-test, -control, kind="log_likelihood", n_resamples=99)
+
+    def test_references_of_another_version_of_the_data(self, data):
+        """Logs come with a digest of every document."""
+        model, others, ids, _ = data
+        documents = np.array([f"text {i}" for i in ids], dtype=object)
+        moved = documents.copy()
+        moved[550:] = np.roll(moved[550:], 1)
+        moved[0] = None  # not known
+        of = {"kind": "margin", "ids": ids}
+        whole = Scores(values=model, columns={"digest of document": documents}, **of)
+        sets = whole.split(ids[N:])
+        others = [
+            Scores(values=others[0], columns={"digest of document": d}, name="old", **of) for d in (documents, moved)
+        ]
+        assert audit_scores(*sets, references=others[:1], n_resamples=99)
+        told = "'q550' is another document for the reference old than for the model, as are 9 others of 260"
+        self.refused(told, *sets, references=others[1:])
 
     def test_options(self, data):
         model, _, _, _ = data

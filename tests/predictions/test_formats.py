@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from heldout.errors import InputError, MissingExtraError
@@ -309,6 +310,42 @@ class TestCsv:
         """0/1 labels would pass for one more model's marks."""
         pool = load_predictions(write(tmp_path / "x.csv", f"id,{name},a,b\nx,0,0,1\ny,1,1,1\nz,0,1,0\n"))
         assert (pool.names, pool.correct.astype(int).tolist()) == (("a", "b"), [[1, 1, 0], [0, 1, 1]])
+
+    @pytest.mark.parametrize("name", ["correct_answer", "actual", "Solution"])
+    def test_what_looks_like_labels_among_models(self, tmp_path, name):
+        path = write(tmp_path / "x.csv", f"id,{name},a,b\nx,0,0,1\ny,1,1,1\n")
+        with pytest.raises(InputError, match=f"'{name}' looks like the labels: say so with .*labels_key='{name}'"):
+            load_predictions(path)
+        assert load_predictions(path, labels_key=name).names == ("a", "b")
+
+    def test_what_cannot_be_read_moves_no_other_model(self, tmp_path):
+        """One number has several spellings, as where tables with and without gaps were put together."""
+        rows = ["id,label,a,b,c", "w,0,0,0.0,0", "x,1,1,1,ERR", "y,2,2,2.0,2", "z,2,1,02,1"]
+        for text in ("\n".join(rows), "\n".join(rows).replace("ERR", "7")):
+            pool = load_predictions(write(tmp_path / "x.csv", text + "\n"))
+            assert pool.correct.astype(int).tolist() == [[1, 1, 1, 0], [1, 1, 1, 1], [1, 0, 1, 0]]
+        frame = pd.read_csv(write(tmp_path / "x.csv", "\n".join(rows).replace("z,2,1,02,1", "z,2,1,,1") + "\n"))
+        pool = load_predictions(frame)
+        assert pool.correct.astype(int).tolist() == [[1, 1, 1, 0], [1, 1, 1, 0], [1, 0, 1, 0]]
+        assert pool.observed.tolist()[1] == [True, True, True, False]
+        named = load_predictions(write(tmp_path / "x.csv", "id,label,a\nx,1.0,1\ny,one,one\n"))
+        assert named.correct.tolist() == [[False, True]]  # names are compared as they stand
+
+    @pytest.mark.parametrize("cell", ["NA", "NaN", "null", "None", "N/A", " "])
+    def test_what_says_that_it_is_not_there(self, tmp_path, cell):
+        """Wrong, or not run? Nobody can tell but its owner."""
+        wide = write(tmp_path / "x.csv", f"id,label,a,b\nw,0,0,ERR\nx,1,{cell},1\ny,1,1,1\n")
+        rows = f"a,x,1,{cell}\na,y,1,1\nb,x,1,ERR\nb,y,1,1\n"
+        for path in (wide, write(tmp_path / "long.csv", f"model,id,label,prediction\n{rows}")):
+            with pytest.raises(InputError, match=r"csv: '.*' stands in 1 cells: .* not run, say so with `missing='"):
+                load_predictions(path)
+            pool = load_predictions(path, missing=cell)
+            assert pool.observed.sum() == pool.observed.size - 1
+        if cell != "None":  # which may be an answer in words
+            with pytest.raises(InputError, match="stands in 1 cells"):
+                load_predictions(write(tmp_path / "x.csv", f"id,label,a\nx,yes,{cell}\ny,no,no\n"))
+        answer = load_predictions(write(tmp_path / "x.csv", "id,label,a\nx,NA,NA\ny,no,NA\n"))  # Namibia
+        assert answer.correct.tolist() == [[True, False]]
 
     @pytest.mark.parametrize("name", ["truth", "y", "Truth", "true label", "gt", "expected", "answer"])
     def test_what_looks_like_labels(self, tmp_path, name):

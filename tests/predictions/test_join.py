@@ -72,6 +72,15 @@ def test_marks_and_answers_together_are_marks(tables):
     assert pool.correct.tolist()[-1] == [False, True]
 
 
+def test_a_file_with_an_unreadable_prediction_is_joined(tmp_path):
+    """Its labels are text then; those of the other files become text, too, and nobody's score moves."""
+    write_model(tmp_path, "alpha", CELLS["alpha"], "csv")
+    write_model(tmp_path, "beta", [0, 1, "ERR", 2], "csv")
+    pool = load_predictions(tmp_path)
+    assert pool.correct.astype(int).tolist() == [[1, 1, 1, 0], [1, 1, 0, 1]]
+    assert (pool.labels.tolist(), pool.predictions[1].tolist()) == (["0", "1", "2", "2"], ["0", "1", "ERR", "2"])
+
+
 def test_align_refuses(tables):
     with pytest.raises(InputError, match="'a' is in more than one table"):
         align([tables[0], tables[0]])

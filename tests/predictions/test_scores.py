@@ -85,7 +85,7 @@ class TestTables:
     @pytest.mark.parametrize(
         ("text", "match"),
         [
-            ("id,log_likelihood\na,1.5\nb,2\n", "all above 0, as negative log-likelihoods"),
+            ("id,log_likelihood\na,1.5\nb,2\n", "all 0 or above, as negative log-likelihoods"),
             ("id,nll\na,-1.5\nb,-2\n", "all 0 or below, as log-likelihoods are"),
             ("id,correct\na,0,5\n", "cells where the header"),
             ("id;margin\na;0,5\nb;-1,25\n", "is text, such as '0,5'; .*, or write decimal points"),

@@ -270,6 +270,15 @@ def test_pairs_that_share_too_little_are_left_out_and_named():
     assert compare_all(pool).skipped == ()
 
 
+def test_a_number_that_is_a_place_and_a_name():
+    """As of a DataFrame whose columns are called 1, 2 and 3."""
+    pool = Predictions.from_correct([[1, 0, 1], [0, 0, 1], [1, 1, 1]], names=["1", "2", "c"])
+    assert compare(pool, "1", "2").first == "1"
+    assert compare(pool, 0, "c").first == "1"
+    with pytest.raises(InputError, match=r"`first` is 1, which is a position, .* has a model of that name, too"):
+        compare(pool, 1, "c")
+
+
 def test_models_and_level_of_the_wrong_kind():
     pool = Predictions.from_correct(np.ones((3, 8)), names=["gpt-4", "gpt-4o", "llama"])
     with pytest.raises(InputError, match=r"name two models of .*gpt-4, gpt-4o, llama"):

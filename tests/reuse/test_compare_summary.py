@@ -202,7 +202,7 @@ def test_several_pairs(name: str) -> None:
     pairs = sorted(result.pairs, key=lambda pair: pair.log_p_value)
     for row, (low, value, high), own in zip(board.rows, board.spans, pairs, strict=True):
         rank, pair_name, _, interval, differ = map(str, row.cells)
-        sign = {"first better": " > ", "second better": " < "}.get(own.verdict, " ~ ")
+        sign = {"first better": " > ", "second better": " < ", "order matters": " ? "}.get(own.verdict, " ~ ")
         assert sign in pair_name
         assert len(pair_name) <= 40
         assert (value, rank, differ) == (
@@ -214,7 +214,11 @@ def test_several_pairs(name: str) -> None:
             assert (low, high) == own.interval
     closing = " ".join(summary.closing)
     assert all(own.test in closing and own.null in closing for own in result.pairs)
-    assert len(summary.sentences) == 1 + bool(result.skipped)
+    n_moved = sum(own.verdict == "order matters" for own in result.pairs)
+    assert len(summary.sentences) == 1 + bool(result.skipped) + 2 * bool(n_moved)
+    assert f"moved with the order: {n_moved} (" in " ".join(summary.sentences) or not n_moved
+    assert ("the verdict is Holm" in closing) == (n_moved == 0)
+    assert ("? no verdict" in board.caption) == (n_moved > 0)
     plain = result.to_dict()
     assert len(plain["pairs"]) == result.n_pairs
     assert not {"examples", "sequence", "source"} & set(plain["pairs"][0])

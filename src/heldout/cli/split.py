@@ -62,7 +62,7 @@ def add_options(verb: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """`heldout split`."""
-    if not args.control > 0 or (args.control >= 1 and not args.control.is_integer()):
+    if not args.control > 0 or args.control == 1 or (args.control > 1 and not args.control.is_integer()):
         raise InputError(f"--control {args.control:g}: give a share below 1 (0.2), or a whole number (2000).")
     check_effect(args, args.images)
     share = args.control if args.control < 1 else int(args.control)

@@ -31,11 +31,16 @@ def pixel_hashes(
     """A hash of each picture's size and raw pixels, before any frame or scale.
 
     Equal for pictures that are equal pixel by pixel, also where their files are not: a PNG and its copy under another
-    name or compression. A picture that was compressed anew with loss, or resized, has other pixels and another hash.
+    name or compression, or uint8 and the same numbers as float32. A picture that was compressed anew with loss, or
+    resized, has other pixels and another hash.
     With `elements` of a group of `heldout.orbit.square` all views of a picture have one hash.
     """
 
     def hashed(picture: NDArray[Any]) -> bytes:
+        if picture.dtype != np.uint8:
+            with np.errstate(invalid="ignore"):  # NaN has no number; such a picture is refused when it is shown
+                counts = picture.astype(np.uint8)
+            picture = counts if np.array_equal(counts, picture) else picture
         h = hashlib.blake2b(repr((picture.shape, str(picture.dtype))).encode(), digest_size=16)
         h.update(np.ascontiguousarray(picture).data)
         return h.digest()

@@ -16,6 +16,7 @@ from heldout.errors import InputError
 from heldout.groups import Codes
 from heldout.independence.checks import check_level
 from heldout.independence.leak import check_references
+from heldout.independence.score_inputs import FEWEST as FEWEST_AUDITED
 from heldout.independence.score_inputs import (
     as_sequence,
     by_task,
@@ -164,7 +165,7 @@ def forecast(
     if n < FEWEST:
         raise InputError(f"the control has {n} examples; a forecast needs at least {FEWEST}, and better hundreds.")
     if examples is not None:
-        check_count(examples, "examples", least=2)
+        check_count(examples, "examples", least=FEWEST_AUDITED)
     if scores.scores.min() == scores.scores.max():
         raise InputError(f"every score of the control is {scores.scores[0]:g}, so nothing can be told from it.")
     n_groups = None if groups is None else int(groups.max()) + 1

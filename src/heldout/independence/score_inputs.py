@@ -15,7 +15,7 @@ from heldout.frames import is_frame
 from heldout.groups import Codes, group_codes, group_sizes, join_groups, resolve_groups
 from heldout.independence.dependence import check_groups_apart
 from heldout.independence.leak import check_references
-from heldout.predictions.item_columns import repeated_inputs
+from heldout.predictions.item_columns import repeated_inputs, told_apart
 from heldout.predictions.load_scores import as_scores, load_scores
 from heldout.predictions.score_kinds import MARGIN, TASK, LargerIs
 from heldout.predictions.scores import Scores
@@ -26,6 +26,7 @@ from heldout.statistics.ranks import average_ranks
 
 FEWEST = 10  # examples in each set; below, nothing could be found that is worth a test
 CLIP = (0.01, 0.99)  # quantiles of both sets together, for scores without a scale of their own
+SMALLEST = 1e-70  # range of scores: the fourth power of a difference must be a number too
 CHANCE_LEVEL = 0.05  # at which a reference must be better than a guess
 HELPS = 0.1  # rank correlation below which a reference takes less than 1 % off the variance
 
@@ -83,6 +84,11 @@ def clip_bounds(models: Sequence[Sequence[Scores]]) -> tuple[list[tuple[float, f
 
 def _quantiles(values: NDArray[np.float64]) -> tuple[float, float] | None:
     low, high = (float(q) for q in np.quantile(values, CLIP))
+    if 0.0 < high - low < SMALLEST:
+        raise InputError(
+            f"nearly all scores lie between {low:.3g} and {high:.3g}, too near each other to be "
+            "squared twice; give their logarithms, or give them on another scale."
+        )
     return (low, high) if low < high else None  # else nearly all are equal, and the few others are all there is
 
 
@@ -215,6 +221,11 @@ def _check_sets(test: Scores, control: Scores) -> None:
             f"{'are' if len(shared) > 1 else 'is'} in both test set and control; a control must be other examples. If "
             "equal ids mean different examples, give those of one set another name."
         )
+    if np.array_equal(test.values, control.values) and len(np.unique(test.values)) >= FEWEST:  # never by chance
+        raise InputError(
+            f"test set and control have the same {len(test):,} scores in the same order ({test.source}, "
+            f"{control.source}); a control must be other examples."
+        )
 
 
 def names_of(references: Sequence[Any], given: Sequence[str] | None) -> list[str]:
@@ -258,7 +269,15 @@ def join_part(given: Scores | ArrayLike, name: str, of: Scores, what: str) -> Sc
                 f"the reference {name} ({part.source}) has scores for none of the {len(of):,} {what} examples; a "
                 "reference must be scored on both sets (a file of both, or `reference_control_scores`)."
             )
-        return part.pick(of.ids)
+        part = part.pick(of.ids)
+        apart = told_apart(of.columns, part.columns)
+        if len(apart):
+            raise InputError(
+                f"the example {of.ids[apart[0]]!r} is another document for the reference {name} than for the model, as "
+                f"are {len(apart) - 1:,} others of {len(of):,} ({part.source}); score both on the same version of the "
+                "data."
+            )
+        return part
     if len(part) != len(of):
         raise InputError(
             f"the reference {name} has {len(part):,} {what} scores but the model {len(of):,}; both need the same "

@@ -167,6 +167,7 @@ def _check_control(test: Pictures, control: Pictures) -> None:
     """What can be known of a control before anything is scored."""
     if control.images.preprocessing() != test.images.preprocessing():
         raise InputError("test set and control must be framed and scaled in the same way.")
+    check_pixel_types(test, control)
     if control.digest == test.digest:
         raise InputError("the control is the test set itself; it must be fresh examples of the same source.")
     names, others = test.images.source.class_names, control.images.source.class_names
@@ -178,6 +179,17 @@ def _check_control(test: Pictures, control: Pictures) -> None:
     if names is not None and others is not None and list(names) != list(others):
         raise InputError(
             "test set and control number their classes differently; read the control with class_names=test.class_names."
+        )
+
+
+def check_pixel_types(test: Pictures, control: Pictures) -> None:
+    """InputError where one set would be divided by 255 and the other not: no model sees both as it was trained."""
+    types = [str(of.images.source.read(int(of.rows[0])).dtype) for of in (test, control)]
+    if test.images.scale is None and len({name == "uint8" for name in types}) > 1:
+        raise InputError(
+            f"the pixels of the test set are {types[0]} and those of the control {types[1]}: only uint8 is divided by "
+            "255, so that a model would see the two sets on different scales. Give both as one type, or say with "
+            "`scale` what both are multiplied by."
         )
 
 

@@ -75,7 +75,7 @@ def from_columns(
         return _wide(read, example, roles.get("labels"), options, source=source, text=text, beside=beside)
     ids = None if example is None else id_texts(columns[example], source=source)
     if text:
-        found = _read_text(found, options.codes)
+        found = _read_text(found, options.codes, source=source)
     if "correct" in found:
         found = {"scores": found["correct"]}
     rows = Trials.find(columns, options, source=source)
@@ -199,7 +199,7 @@ def _wide(
     if text and labels is None:
         cells = {key: text_marks(column, options.codes) for key, column in cells.items()}
     elif text and labels is not None:
-        *read, labels = text_classes([*cells.values(), labels], options.codes)
+        *read, labels = text_classes([*cells.values(), labels], options.codes, labels=labels, source=source)
         cells = dict(zip(names, read, strict=True))
     _check_strays(cells, labels, options.codes, source=source)
     if labels is None:
@@ -285,11 +285,12 @@ def _stack(columns: list[Column]) -> NDArray[Any]:
     return matrix
 
 
-def _read_text(found: dict[str, Column], codes: Codes) -> dict[str, Column]:
+def _read_text(found: dict[str, Column], codes: Codes, *, source: str) -> dict[str, Column]:
     """Cells of a CSV in their roles."""
     if "correct" in found:
         return {"correct": text_marks(found["correct"], codes)}
-    return dict(zip(found, text_classes(list(found.values()), codes), strict=True))
+    classes = text_classes(list(found.values()), codes, labels=found.get("labels"), source=source)
+    return dict(zip(found, classes, strict=True))
 
 
 def _models_in_rows(

@@ -50,6 +50,16 @@ def repeated_inputs(columns: Mapping[str, NDArray[Any]], n: int) -> tuple[NDArra
     return (np.cumsum(is_first) - 1)[places], names
 
 
+def told_apart(columns: Mapping[str, NDArray[Any]], others: Mapping[str, NDArray[Any]]) -> NDArray[np.intp]:
+    """Which of n examples have another text in the one than in the other, by the digests that logs come with."""
+    apart: list[NDArray[np.intp]] = []
+    for name in columns.keys() & others.keys():
+        if name.startswith(digest_column("")):
+            pairs = zip(columns[name].tolist(), others[name].tolist(), strict=True)
+            apart.append(np.flatnonzero([not (is_gap(a) or is_gap(b) or a == b) for a, b in pairs]))
+    return np.unique(np.concatenate(apart)) if apart else np.array([], dtype=np.intp)
+
+
 def _texts(column: NDArray[Any]) -> list[str]:
     texts = column.tolist()
     return texts if set(map(type, texts)) <= {str} else ["" if is_gap(value) else str(value) for value in texts]

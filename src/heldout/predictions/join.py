@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from heldout.errors import InputError
 from heldout.predictions.keys import Options
 from heldout.predictions.table import Predictions
 from heldout.predictions.trials import Scored, pooled_trials
-from heldout.predictions.values import ABSENT, Codes, listing, repeated
+from heldout.predictions.values import ABSENT, Codes, listing, number_of, repeated
 
 HOW = ("inner", "outer")
 
@@ -103,6 +104,7 @@ def _one_model(parts: Sequence[Predictions], options: Options, *, source: str) -
     """The rows of one model in several files, put together."""
     if len(parts) == 1:
         return parts[0]
+    parts = _in_one_kind(parts)
     name = parts[0].names[0]
     for part in parts:
         if part.ids is None:
@@ -204,6 +206,7 @@ def _stack(
     tables: Sequence[Predictions], columns: Sequence[NDArray[np.intp]], ids: tuple[str, ...] | None, *, source: str
 ) -> Predictions:
     """Rows of all tables over the chosen columns; column -1 is missing."""
+    tables = _in_one_kind(tables)
     observed = np.concatenate(
         [_take(t.observed, c, (t.n_models, len(c))) for t, c in zip(tables, columns, strict=True)]
     )
@@ -265,6 +268,23 @@ def _common_columns(tables: Sequence[Predictions], columns: Sequence[NDArray[np.
             into[there] = new[there]
             told |= there
     return joined
+
+
+def _in_one_kind(tables: Sequence[Predictions]) -> Sequence[Predictions]:
+    """Class numbers as text in all tables, where some tables have them so: a prediction there could not be read."""
+    labels = [table.labels for table in tables if table.labels is not None]
+    text = [part for part in labels if part.dtype.kind in "UO"]
+    if not 0 < len(text) < len(labels) or not all(
+        number_of(v) is not None for part in text for v in set(part.tolist())
+    ):
+        return tables
+    return [_as_text(table) for table in tables]
+
+
+def _as_text(table: Predictions) -> Predictions:
+    if table.labels is None or table.predictions is None or table.labels.dtype.kind in "UO":
+        return table
+    return replace(table, labels=table.labels.astype(np.str_), predictions=table.predictions.astype(np.str_))
 
 
 def _take(observed: NDArray[np.bool_] | None, columns: NDArray[np.intp], shape: tuple[int, int]) -> NDArray[np.bool_]:

@@ -29,7 +29,8 @@ SUCCESSES = Role("correct_key", ("successes", "n_correct", "num_correct", "n_pas
 INDEX = re.compile(r"|unnamed:_\d+(\.\d+)?")  # what pandas calls the index that it writes
 ROLE_NAMES = frozenset(n for role in (MODEL, EXAMPLE, PREDICTION, LABEL, CORRECT) for n in role.usual + role.weak)
 STRONG_NAMES = frozenset(n for role in (MODEL, EXAMPLE, PREDICTION, LABEL, CORRECT) for n in role.usual)
-LABEL_LIKE = frozenset(LABEL.usual + LABEL.weak + PREDICTION.weak)  # `answer` is the label of many data sets
+# Columns that are no model's where there are no labels; `answer` is the label of many data sets.
+LABEL_LIKE = frozenset(LABEL.usual + LABEL.weak + PREDICTION.weak + ("correct_answer", "actual", "solution"))
 _NO_MODELS = """
 split fold index idx row line subset category categories subject topic task dataset domain language difficulty level
 group cluster source weight rank seed run epoch version date time timestamp question prompt text input sentence title
@@ -231,11 +232,13 @@ def digest_of(content: Any) -> str:
 def id_lines(text: str) -> list[str]:
     """Ids from text, one on each line, less blank lines, comments and a header.
 
+    A comment begins with `# `: without the blank it is an id, as `#17` is in many a tracker.
+
     Examples
     --------
-    >>> id_lines("# all of them\\ninstance_id\\na-1\\n\\na-2\\n")
-    ['a-1', 'a-2']
+    >>> id_lines("# all of them\\ninstance_id\\na-1\\n\\n#17\\n")
+    ['a-1', '#17']
     """
     lines = [line.strip() for line in text.splitlines()]
-    ids = [line for line in lines if line and not line.startswith("#")]
+    ids = [line for line in lines if line and line != "#" and not line.startswith("# ")]
     return ids[1:] if ids and plain_name(ids[0]) in EXAMPLE.usual else ids

@@ -328,7 +328,7 @@ def as_scores(
 
 def _one_each(values: ArrayLike, what: str) -> NDArray[Any]:
     try:
-        return np.asarray(values)
+        return np.asanyarray(values)  # with its mask, if it has one
     except ValueError as error:
         raise InputError(f"`{what}` holds rows of several lengths; give one score for each example.") from error
 

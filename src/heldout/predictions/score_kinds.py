@@ -105,8 +105,8 @@ def _check_range(kind: str, values: NDArray[np.float64], *, name: str, source: s
     """Values that the kind cannot have: then the name is not what it says, and the direction may be the other."""
     low, high = float(values.min()), float(values.max())
     wrong = ""
-    if kind == LIKELIHOOD and low > 0.0:
-        wrong = "are all above 0, as negative log-likelihoods are"
+    if kind == LIKELIHOOD and low >= 0.0 and high > 0.0:
+        wrong = "are all 0 or above, as negative log-likelihoods are"
     elif kind == "loss" and high <= 0.0 and low < 0.0:
         wrong = "are all 0 or below, as log-likelihoods are"
     elif kind == "perplexity" and low < 1.0:

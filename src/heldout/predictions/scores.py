@@ -22,9 +22,9 @@ from heldout.predictions.score_kinds import (
     is_better,
     kind_of,
 )
-from heldout.predictions.values import as_text, listing, read_ids
+from heldout.predictions.values import as_text, is_gap, listing, read_ids
 
-LARGEST = 1e100  # of a score: its square must be a number too
+LARGEST = 1e70  # of a score: the fourth power of a difference must be a number too
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -76,8 +76,17 @@ class Scores:
     name: str = ""
 
     def __post_init__(self) -> None:
+        given: Any = self.values
+        if np.iscomplexobj(given):
+            raise InputError(f"{self.source}: the scores are complex; give real numbers, such as their logarithms.")
+        if np.ma.is_masked(given):
+            hidden, all_of_them = int(np.ma.getmaskarray(given).sum()), np.size(given)
+            raise InputError(
+                f"{self.source}: {hidden:,} of {all_of_them:,} scores are masked; leave these examples out "
+                "of all arrays."
+            )
         try:
-            values = np.array(self.values, dtype=np.float64)
+            values = np.array(given, dtype=np.float64)
         except (TypeError, ValueError):
             raise InputError(f"{self.source}: the scores are not numbers.") from None
         if values.ndim != 1 or len(values) == 0:
@@ -100,7 +109,21 @@ class Scores:
             given = getattr(self, field_name)
             if given is not None:
                 object.__setattr__(self, field_name, np.asarray(as_column(given, n, field_name)))
+        if self.classes is not None:
+            object.__setattr__(self, "classes", self._class_of_each(self.classes))
         object.__setattr__(self, "columns", {key: as_column(v, n, key) for key, v in self.columns.items()})
+
+    def _class_of_each(self, classes: NDArray[Any]) -> NDArray[Any]:
+        """One for each example, all of one type, so that they can be put in order."""
+        gaps = [i for i, name in enumerate(classes.tolist()) if is_gap(name)]
+        if gaps:
+            raise InputError(
+                f"{self.source}: {len(gaps):,} of {len(classes):,} examples have no class, the first is "
+                f"{self._label(gaps[0])}; give each one its class, or leave these examples out."
+            )
+        if len(set(map(type, classes.tolist()))) > 1:
+            return np.array([as_text(name) for name in classes.tolist()])
+        return classes
 
     def _direction(self, values: NDArray[np.float64]) -> bool:
         """As given, unless the name says otherwise beyond doubt; else as the name says."""

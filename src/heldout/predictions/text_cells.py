@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.errors import InputError
 from heldout.predictions.trials import COUNTED
-from heldout.predictions.values import Codes, is_gap, number_of
+from heldout.predictions.values import Codes, is_gap, listing, number_of
 
 Column = Any  # a list, tuple or array
 TRUTH = {"true": True, "false": False}
+# What software writes for a cell that is not there. Beside class names "None" may be an answer.
+NOT_THERE = {"NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NaT", "null", "NULL"}
+NO_NUMBER = NOT_THERE | {"None", "none", "na", "n/a"}
 
 
-def text_classes(columns: list[Column], codes: Codes) -> list[NDArray[Any]]:
+def text_classes(
+    columns: list[Column], codes: Codes, *, labels: Column | None = None, source: str = ""
+) -> list[NDArray[Any]]:
     """Text as numbers if every cell of all columns is one, else as it stands; None where empty or a code.
+
+    Where `labels`, one of the columns, are all numbers and some prediction is none, that one could not be read, and is
+    wrong: numbers are then text too, the same text for the same number. A cell that says that it is not there ("NA") is
+    refused unless it is a code or a label: it could be either.
 
     Each distinct text is looked at once: a large table has few.
 
@@ -27,14 +38,38 @@ def text_classes(columns: list[Column], codes: Codes) -> list[NDArray[Any]]:
     [array(['1', None], dtype=object), array(['2', 'x'], dtype=object)]
     >>> text_classes([["1", ""], ["2", "x"]], Codes("x"))
     [array([1, None], dtype=object), array([2, None], dtype=object)]
+    >>> text_classes([["1.0", "x"], ["1", "2"]], Codes(), labels=["1", "2"])
+    [array(['1', 'x'], dtype=object), array(['1', '2'], dtype=object)]
     """
     gaps = _gaps(set().union(*columns), codes)
     distinct = set().union(*columns) - gaps.keys()
-    values = {text: number_of(text) for text in distinct}
+    values: dict[str, Any] = {text: number_of(text) for text in distinct}
     if None in values.values():
-        values = {text: text for text in distinct}
+        known = set() if labels is None else set(labels) - gaps.keys()
+        numbered = bool(known) and all(values[text] is not None for text in known)
+        if labels is not None:
+            _refuse_not_there(columns, distinct - known, numbered=numbered, source=source)
+        values = {text: _spelled(text, values[text]) if numbered else text for text in distinct}
     values |= gaps
     return [np.array([values[cell] for cell in column], dtype=object) for column in columns]
+
+
+def _spelled(text: str, number: float | None) -> str:
+    """One spelling for one class number; other text as it stands."""
+    return str(int(number)) if number is not None and math.isfinite(number) and number == int(number) else text
+
+
+def _refuse_not_there(columns: list[Column], texts: set[str], *, numbered: bool, source: str) -> None:
+    """InputError where predictions say that they are not there, and nobody knows whether they were ever asked for."""
+    unclear = {text for text in texts if text.strip() in (NO_NUMBER if numbered else NOT_THERE) or not text.strip()}
+    if unclear:
+        count = sum(cell in unclear for column in columns for cell in column)
+        first = min(unclear)
+        raise InputError(
+            f"{f'{source}: ' * bool(source)}{listing(sorted(unclear))} stand{'s' * (len(unclear) == 1)} in {count:,} "
+            f"cells: predictions that could not be read are wrong, those that were not run are missing. If these were "
+            f"not run, say so with `missing={first!r}`; if they are wrong, write another word, such as 'unread'."
+        )
 
 
 def text_marks(column: Column, codes: Codes) -> NDArray[Any]:

@@ -189,6 +189,12 @@ def _row(table: Predictions, model: str | int, argument: str) -> int:
         raise InputError(f"{table.source} has no model {model!r}{meant} It has {some_names(table.names)}.")
     if isinstance(model, bool) or not isinstance(model, Integral):
         raise InputError(f"`{argument}` is {model!r}; a model is given by its name or its position.")
+    named = table.names.index(str(model)) if str(model) in table.names else model
+    if named != model:
+        raise InputError(
+            f"`{argument}` is {model}, which is a position, counted from 0, but {table.source} has a model of that "
+            f"name, too; give names as text, such as '{model}'."
+        )
     if not 0 <= model < table.n_models:
         raise InputError(f"`{argument}` is {model}; the {table.n_models:,} models of {table.source} count from 0.")
     return int(model)

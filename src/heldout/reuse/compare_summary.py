@@ -48,7 +48,10 @@ LOOKS = (
     "With probability {} the band, what the intervals of all looks so far have in common, holds the true difference at "
     "every look. It is drawn from where it is narrow enough to tell anything."
 )
-BOARD = "First less second; intervals hold all at once with {}. > the first is better, < the second, ~ not told apart."
+BOARD = (
+    "First less second; intervals hold all at once with {}. > the first is better, < the second, ~ not told apart{}."
+)
+MOVED = ", ? no verdict: the difference moved with the order"
 BY_HOLM = "Holm finds a little more than intervals that hold at once; where they disagree, the verdict is Holm’s."
 METHOD = (
     "Q. McNemar (1947), Psychometrika 12(2), 153–157; T. Tango (1998), Statistics in Medicine 17, 891–908; N. Gaffke "
@@ -81,6 +84,11 @@ def all_summary(result: CompareAllResult) -> page.Summary:
     one, n_pairs, n_told = result.one, page.counted(result.n_pairs, "pair"), result.n_told_apart
     tests, nulls = (list(dict.fromkeys(getattr(p, name) for p in result.pairs)) for name in ("test", "null"))
     sentences = [f"Told apart means a p of at most {one.level:g}, family-wise (Holm)."]
+    moved = [pair for pair in result.pairs if pair.ruling.outcome == "order matters"]
+    if moved:
+        pairs = page.names_text([f"{pair.first} ? {pair.second}" for pair in moved], SKIPPED)
+        sentences.append(f"Pairs without a verdict, whose difference moved with the order: {len(moved):,} ({pairs}).")
+        sentences.append(moved_text(one))
     if result.skipped:
         pairs = page.names_text([f"{a} ~ {b}" for a, b in result.skipped], SKIPPED)
         sentences.append(f"Pairs left out, sharing fewer than two {one.unit}: {len(result.skipped):,} ({pairs}).")
@@ -94,7 +102,10 @@ def all_summary(result: CompareAllResult) -> page.Summary:
             page.Section.of("Every pair, smallest p first", _board(result), printed=True, anchor="pairs"),
             page.Section.of("What it does not mean", page.Points((NOT_EQUAL,))),
         ),
-        closing=(f"Tested by {page.listed(tests)}. Null hypothesis: {' Or, for other pairs: '.join(nulls)}", BY_HOLM),
+        closing=(
+            f"Tested by {page.listed(tests)}. Null hypothesis: {' Or, for other pairs: '.join(nulls)}",
+            *[BY_HOLM] * (not moved),
+        ),
         origin=page.origin(one),
         method=METHOD,
     )
@@ -258,13 +269,16 @@ def _board(result: CompareAllResult) -> page.Table:
     pairs, sure = sorted(result.pairs, key=lambda pair: pair.log_p_value), page.sure_text(result.one.level)
     columns = ("p, Holm", "Pair", "Difference", f"{sure}, all at once", "Differ")
     rows, more = (_board_row(row) for row in pairs[:PAIRS]), max(0, len(pairs) - PAIRS)
-    return page.Table.ranges(BOARD.format(sure), columns, rows, more=more, rows_printed=PAIRS_SHOWN)
+    signs = MOVED if any(pair.ruling.outcome == "order matters" for pair in pairs) else ""
+    return page.Table.ranges(BOARD.format(sure, signs), columns, rows, more=more, rows_printed=PAIRS_SHOWN)
 
 
 def _board_row(row: CompareResult) -> page.Row:
     first, second = (name.translate(page.TURNS) for name in (row.first, row.second))
     short = [page.shorten(a, max(PAIR // 2, PAIR - len(b))) for a, b in ((first, second), (second, first))]
     sign = {"first": " > ", "second": " < ", None: " ~ "}[row.ruling.direction]
+    if row.ruling.outcome == "order matters":
+        sign = " ? "
     told = f"{first}{sign}{second}: the scores differ on {page.counted(row.n_discordant, 'example')}"
     between = page.interval_cell(row.difference, row.interval, _digits(row), sign=True)
     p, differ = _p_text(row.ruling.log_p_value, row.level), page.Cell(text=f"{row.n_discordant:,}", hover=told)

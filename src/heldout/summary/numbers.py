@@ -28,6 +28,19 @@ def fixed(value: float, digits: int = 4, *, sign: bool = False) -> str:
     return minus(f"{value:{'+' if sign else ''}.{digits}f}") if math.isfinite(value) else NOT_DEFINED
 
 
+def signed(value: float, size: float) -> str:
+    """A number with its sign: five digits after the point where they tell something of this size, else four of it.
+
+    Examples
+    --------
+    >>> signed(0.85026, 0.15), signed(-2e-60, 1e-61), signed(3.21e70, 1e69), signed(0.0, 0.0)
+    ('+0.85026', '−2e−60', '+3.21e+70', '0.00000')
+    """
+    if not math.isfinite(value) or size == 0 or 1e-4 <= size < 1e7:
+        return fixed(value, 5, sign=True)
+    return minus(f"{value:+.4g}")
+
+
 def pair(interval: tuple[float, float], digits: int = 4, *, sign: bool = False) -> str:
     """Both ends of an interval."""
     return f"{fixed(interval[0], digits, sign=sign)} to {fixed(interval[1], digits, sign=sign)}"

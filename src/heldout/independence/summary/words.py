@@ -309,9 +309,11 @@ def residual_chart(leak: LeakEvidence, what: str, caption: str = "") -> page.Lin
 def difference_text(of: ControlTestResult) -> str:
     """A difference with its interval and both p-values; without any spread an interval of width 0 would claim a
     certainty that nobody has."""
-    ends = page.pair(of.interval, 5, sign=True) if of.standard_error > 0 else f"{page.NOT_DEFINED}: no spread"
+    size = of.standard_error or abs(of.difference)
+    value, *ends = (page.signed(number, size) for number in (of.difference, *of.interval))
+    told = " to ".join(ends) if of.standard_error > 0 else f"{page.NOT_DEFINED}: no spread"
     return (
-        f"{page.fixed(of.difference, 5, sign=True)}  (95{page.PERCENT} {ends}), p = {page.p_text(of.p_two_sided)} "
+        f"{value}  (95{page.PERCENT} {told}), p = {page.p_text(of.p_two_sided)} "
         f"two-sided, {page.p_text(of.p_greater)} one-sided"
     )
 

@@ -68,8 +68,8 @@ def summarise(result: Budget) -> page.Summary:
             "many examples are needed can be told."
         )
     few = (
-        f"There are only {page.counted(result.n_examples, 'example')}: below {FEW_EXAMPLES}, little can be told. Are "
-        "these averages? Give one row or column for each example."
+        f"There {'is' if result.n_examples == 1 else 'are'} only {page.counted(result.n_examples, 'example')}: below "
+        f"{FEW_EXAMPLES}, little can be told. Are these averages? Give one row or column for each example."
     )
     then = "the law for many groups is rough, and intervals are very wide"
     few_groups = page.few_groups(None if groups is None else groups.n_groups, then=then)
