@@ -252,3 +252,26 @@ def test_scan_grows(rng):
 def test_looking_back_too_far():
     with pytest.raises(InputError, match="were given"):
         NaiveBayes(Knowledge(n=10, m=2), seed=0).predict_after([3])
+
+
+@pytest.mark.parametrize("answer", [float("nan"), float("inf"), -0.1, 1.1, "0.5", None, [0.5, 0.5], 1j])
+def test_answers_that_are_no_accuracies(answer):
+    """A NaN in one answer was a NaN in every weight, and the labels those of chance."""
+    attacks = [kind(Knowledge(n=50, m=3), seed=0) for kind in VOTES.values()]
+    for attack in (*attacks, LinearScan(50, 3, seed=0)):
+        with pytest.raises(InputError, match=r"`accuracy` is .*; an answer is a number from 0 to 1"):
+            attack.tell(answer)
+        assert attack.asked == 0
+        for fine in (0.5, np.float32(0.5), np.array(0.5), 1, 1 + 1e-12):
+            attack.tell(fine)
+        assert attack.asked == 5
+
+
+def test_answers_in_percent_and_with_noise():
+    known = Knowledge(n=50, m=3)
+    with pytest.raises(InputError, match=r"`accuracy` is 33.5; .* In percent\? Divide it by 100"):
+        NaiveBayes(known, seed=0).tell(33.5)
+    noisy = NaiveBayes(known, seed=0, sure=False)
+    noisy.tell(-0.02)  # as noise may have it
+    with pytest.raises(InputError, match=r"In percent\?"):
+        noisy.tell(33.5)

@@ -123,3 +123,82 @@ def test_ties_of_confidence_are_broken_at_random():
     assert abs(first.mean() - 500) < 60
     free = without_prior(1000, 4, points=500, rng=np.random.default_rng(0))
     assert abs(free.points.mean() - 500) < 60
+
+
+def prior_table(path, headings, order, values):
+    """A CSV of probabilities whose columns stand in another order."""
+    rows = [",".join(map(repr, [i, *row])) for i, row in enumerate(values[:, order].tolist())]
+    path.write_text("\n".join([",".join(["id", *headings]), *rows]))
+    return path
+
+
+TWELVE = [str(i) for i in range(12)]
+
+
+@pytest.mark.parametrize(
+    ("headings", "order", "classes"),
+    [
+        (sorted(TWELVE), [int(name) for name in sorted(TWELVE)], None),
+        (["2", "1", "0"], [2, 1, 0], None),
+        (["p2", "p1", "p0"], [2, 1, 0], None),
+        (["column_0", "column_1", "column_2"], [0, 1, 2], None),
+        (["class 01", "class 02", "class 03"], [0, 1, 2], None),
+        (["cat", "dog", "ape"], [1, 2, 0], ("ape", "cat", "dog")),
+        (["Cat", "Dog", "Ape"], [1, 2, 0], ("ape", "cat", "dog")),
+        (["p_cat", "p_dog", "p_ape"], [1, 2, 0], ("ape", "cat", "dog")),
+        (["text", "date"], [1, 0], ("date", "text")),  # no metadata, where classes are called so
+    ],
+)
+def test_columns_of_a_prior_are_those_of_the_classes(tmp_path, rng, headings, order, classes):
+    values = rng.dirichlet(np.ones(len(order)), 30)
+    table = prior_table(tmp_path / "p.csv", headings, order, values)
+    found, words = read_prior(table, classes=classes)
+    np.testing.assert_array_equal(found, values)
+    assert words == "probabilities from p.csv"
+
+
+def test_columns_of_a_prior_without_labels_stay_as_they_are(tmp_path, rng):
+    values = rng.dirichlet(np.ones(3), 30)
+    for headings in (["2", "1", "0"], ["dog", "cat", "fox"]):
+        table = prior_table(tmp_path / "p.csv", headings, [0, 1, 2], values)
+        np.testing.assert_array_equal(read_prior(table, labelled=False)[0], values)
+
+
+@pytest.mark.parametrize(
+    ("headings", "classes", "words"),
+    [
+        (
+            ["dog", "cat", "fox"],
+            ("ape", "cat", "dog"),
+            r"'dog', 'cat', 'fox' are not called .* \('ape', 'cat', 'dog'\)",
+        ),
+        (["u", "v", "w"], ("ape", "cat", "dog"), r"by its name \(ape, cat, dog\)"),
+        (["ape", "cat", "dog"], None, r"\(0 to 2\) are, .* by its number \(0, 1, 2\)"),
+        (["1", "2", "3"], None, r"by its number \(0, 1, 2\)"),  # of which numbering?
+        (["p0", "p2", "p3"], None, "are not called as the classes"),
+        (["p0", "q1", "p2"], None, "are not called as the classes"),
+        (["p2", "p1", "p3"], None, "are not called as the classes"),
+    ],
+)
+def test_columns_of_a_prior_that_are_no_classes(tmp_path, rng, headings, classes, words):
+    table = prior_table(tmp_path / "p.csv", headings, [0, 1, 2], rng.dirichlet(np.ones(3), 30))
+    for kind in (None, "counts"):
+        with pytest.raises(InputError, match=words):
+            read_prior(table, classes=classes, kind=kind)
+
+
+def test_a_prior_that_names_no_classes_says_how_it_was_taken(tmp_path, rng):
+    values = rng.dirichlet(np.ones(3), 30)
+    classes = ("ape", "cat", "dog")
+    np.save(tmp_path / "p.npy", values)
+    taken = ", which names no classes: they are taken in the order 'ape', 'cat', 'dog'"
+    assert read_prior(tmp_path / "p.npy", classes=classes)[1] == f"probabilities from p.npy{taken}"
+    assert read_prior(tmp_path / "p.npy")[1] == "probabilities from p.npy"  # class numbers are what they are
+    table = prior_table(tmp_path / "p.csv", ["p0", "p1", "p2"], [0, 1, 2], values)
+    found, words = read_prior(table, classes=classes)
+    np.testing.assert_array_equal(found, values)
+    assert words == f"probabilities from p.csv{taken}"
+    np.save(tmp_path / "votes.npy", rng.integers(0, 3, (4, 30)))
+    assert read_prior(tmp_path / "votes.npy", classes=classes, m=3)[1].endswith(taken)
+    with pytest.raises(InputError, match=r"over 3 classes without their names, and the labels name 2 \('ape', 'cat'\)"):
+        read_prior(tmp_path / "p.npy", classes=classes[:2])

@@ -592,3 +592,15 @@ def test_a_stopped_run_goes_on_to_the_same_bits(options, tmp_path, monkeypatch):
         stress(**usual, seed=1, checkpoint=tmp_path, resume=True)
     with pytest.raises(InputError, match="holds unfinished work"):
         stress(**usual, checkpoint=tmp_path)
+
+
+@pytest.mark.parametrize("public", [None, 0.5])
+@pytest.mark.parametrize("made", [None, 3, "exact"])
+def test_a_maker_that_makes_no_mechanism(made, public):
+    """A forgotten `return` made an oracle that answers exactly, under the maker's name."""
+
+    def noisy(rng):
+        return made
+
+    with pytest.raises(InputError, match=f"`mechanism`: noisy made {made!r}; it must return an object with `answer"):
+        stress(200, 2, queries=5, trials=1, mechanism=noisy, public=public)

@@ -183,6 +183,7 @@ def _arrays(folder, rng, pictures, labels, fresh, fresh_labels) -> None:
     )
     for name, of in {"floats": fresh, "floattest": pictures}.items():  # 0 to 255, which no model was trained on
         np.savez(folder / f"{name}.npz", images=of.astype(np.float32), labels=labels)
+    np.savez(folder / "videos.npz", images=pictures, labels=labels, video=np.arange(80) // 2)
     np.savez(folder / "train.npz", x=pictures.reshape(80, -1) / 255, y=labels)
     np.savez(folder / "oneclass.npz", x=pictures.reshape(80, -1), y=np.zeros(80, int))
     np.save(folder / "labels.npy", labels)
@@ -275,6 +276,9 @@ def _tables(folder: Path, rng) -> None:
     def text(name: str, *lines: str) -> None:
         (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
+    text("pets.csv", "id,dog,cat,fox", *[f"{i},0.5,0.3,0.2" for i in range(80)])
+    text("words.csv", "label", *["ape", "cat"] * 40)
+    text("rows.csv", "id,group", *[f"{i},{i // 2}" for i in range(80)])
     right = (rng.random((3, 60)) < 0.6).astype(int)
     text("pool.csv", "id,repo,m0,m1,m2", *(f"e{j},r{j % 12},{a},{b},{c}" for j, (a, b, c) in enumerate(right.T)))
     text("halves.csv", "id,m0,m1", *(f"e{j},{a:.2f},{b:.2f}" for j, (a, b) in enumerate(rng.random((60, 2)))))
@@ -1001,6 +1005,23 @@ MEMORIES = [
     Bad("memorization retrain", f"{TRAIN} --train bad_inputs_models:diverged", "the training diverged"),
     Bad("memorization retrain", f"{TRAIN} --train bad_inputs_models:short", "returned the shape (7,)"),
     Bad("memorization retrain", f"{TRAIN} --train bad_inputs_models:unseeded", "go on with --no-seed-check"),
+    Bad(
+        "memorization retrain", f"{TRAIN} --validation train.npz --groups rows.csv", "'0' is an example of the training"
+    ),
+    Bad(
+        "memorization retrain",
+        f"{TRAIN} --train bad_inputs_models:train bad_inputs_models:empty",
+        "empty: the training returned",
+    ),
+    Bad("memorization curve", f"{CURVE} --validation control.npz --groups rows.csv", "one of --validation control.npz"),
+    Bad(
+        "memorization curve",
+        "--model honest.onnx --images videos.npz --limit 20 --validation control.npz --groups video",
+        "--validation control.npz: the groups 'video' are neither",
+    ),
+    Bad("stress", "--labels labels.npy --prior pets.csv --queries 5", "are not called as the classes of the labels"),
+    Bad("stress", "--labels words.csv --prior pets.csv --queries 5", "call it by its name (ape, cat)"),
+    Bad("stress", "--labels words.csv --prior prior.npy --queries 5", "over 10 classes without their names"),
     Bad("memorization retrain", f"{TRAIN} --perturbation fog", "--perturbation is not an option here. See"),
     Bad("memorization retrain", f"{TRAIN} --audit", "--audit is not an option here. See"),
     Bad("memorization retrain", f"{TRAIN} --max-pixels 7", "--max-pixels is not an option here. See"),

@@ -350,6 +350,58 @@ def test_groups_of_pictures(run, tmp_path):
     assert 50 <= curve.n_groups <= 60  # pairs of frames, 120 before --limit
 
 
+def test_groups_of_rows_are_those_of_one_file(run, tmp_path):
+    """A CSV names rows by their numbers, which both files have: those of the training set went to the fresh ones."""
+    trainings = ["--train", "MINE:nearest", "--data", "train.npz", "--label-noise", "0,0.4", "--repetitions", "1",
+                 "--validation", "fresh.npz"]  # fmt: skip
+    (tmp_path / "groups.csv").write_text("id,group\n" + "".join(f"{i},{i // 3}\n" for i in range(300)))
+    code, _, err = run(*trainings, "--groups", "groups.csv")
+    assert code == 2
+    assert "--groups groups.csv: '0' is an example of the training data and one of --validation fresh.npz" in err
+    with np.load("train.npz") as f:
+        np.savez("train.npz", **f, patient=np.arange(300) // 3)
+    code, _, err = run(*trainings, "--groups", "patient")
+    assert code == 2
+    assert "--validation fresh.npz: the groups 'patient' are neither a file, nor a column" in err
+    with np.load("fresh.npz") as f:
+        np.savez("fresh.npz", **f, patient=np.arange(200) // 5)
+    for groups, n, v in (("patient", 100, 40), (r"(.)$", 10, 10)):
+        code, _, err = run(*trainings, "--groups", groups, "--out", f"out{n}")
+        assert code == 0, err
+        found = MemorizationResult.load(tmp_path / f"out{n}" / "result").measured["nearest"]
+        assert found.perturbations["pmv"].n_groups == n
+        assert found.validation.groups.max() + 1 == v
+
+
+def test_groups_of_fresh_pictures(run, tmp_path):
+    """An array that the training file alone has: the message names the other; ids that both have name no group."""
+    x, y = load_digits(return_X_y=True)
+    pictures = (x * 15).astype(np.uint8).reshape(-1, 8, 8)
+    train, fresh = ({"images": pictures[i : i + 60], "labels": y[i : i + 60]} for i in (0, 60))
+    np.savez("pictures.npz", **train, video=np.arange(60) // 2)
+    np.savez("va.npz", **fresh)
+    (tmp_path / "mynet.py").write_text(
+        "import numpy as np\n"
+        "def net():\n"
+        "    w = np.random.default_rng(0).normal(size=(64, 10))\n"
+        "    return lambda batch: batch.reshape(len(batch), -1)[:, :64] @ w\n"
+    )
+    line = ("--model", "mynet:net", "--images", "pictures.npz", "--validation", "va.npz", "--strengths", "0:1",
+            "--allow-chance")  # fmt: skip
+    code, _, err = run(*line, "--groups", "video")
+    assert code == 2
+    assert "--validation va.npz: the groups 'video' are neither a file, nor a column" in err
+    (tmp_path / "groups.csv").write_text("id,group\n" + "".join(f"{i},{i // 3}\n" for i in range(60)))
+    code, _, err = run(*line, "--groups", "groups.csv")
+    assert code == 2
+    assert "'0' is an example of the training data and one of --validation va.npz" in err
+    np.savez("va.npz", **fresh, video=np.arange(60) // 3)
+    code, _, err = run(*line, "--groups", "video")
+    assert code == 0, err
+    found = MemorizationResult.load(tmp_path / "heldout-memorization").measured["net"]
+    assert (found.perturbations["spatial"].n_groups, found.validation.groups.max() + 1) == (30, 20)
+
+
 def test_curves_are_of_the_training_arrays_of_a_file_and_say_so(run, honest_onnx):
     with np.load(honest_onnx.parent / "demo.npz") as demo:
         arrays = {"x_train": demo["test_images"][:50], "y_train": demo["test_labels"][:50],

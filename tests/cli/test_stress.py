@@ -69,6 +69,34 @@ def test_ranks(run, files):
     assert "the first 3 ranks of 3 models from top.npz" in out
 
 
+def test_columns_of_a_prior_are_matched_with_the_labels(run, files):
+    """By position the same probabilities in another order were another prior, and nobody was told."""
+    labels, prior = np.load(files / "labels.npy"), np.load(files / "probs.npy").astype(np.float64)
+    names = np.array(["ape", "bee", "cat", "dog", "emu"])
+    (files / "labels.csv").write_text("label\n" + "".join(f"{name}\n" for name in names[labels]))
+
+    def table(headings, order):
+        rows = [",".join(map(repr, [i, *row])) for i, row in enumerate(prior[:, order].tolist())]
+        (files / "prior.csv").write_text("\n".join([",".join(["id", *headings]), *rows]))
+        return "--prior", files / "prior.csv", *few
+
+    order = [4, 2, 0, 1, 3]
+    np.save(files / "probs.npy", prior)
+    few = "--queries", 20, "--trials", 2, "--json"
+    plain = json.loads(run("--labels", files / "labels.npy", "--prior", files / "probs.npy", *few)[1])
+    for given, headings in (("labels.npy", [str(i) for i in order]), ("labels.csv", names[order])):
+        code, out, err = run("--labels", files / given, *table(headings, order))
+        assert code == 0, err
+        assert json.loads(out)["accuracy"] == plain["accuracy"]
+    code, _, err = run("--labels", files / "labels.csv", *table(["fox", *names[1:]], order))
+    assert code == 2
+    assert "prior.csv: the columns 'fox', 'bee', 'cat' and 2 more are not called as the classes of the labels" in err
+    assert run(*table(["fox", *names[1:]], order))[0] == 0  # without labels the order does not matter
+    code, out, _ = run("--labels", files / "labels.csv", "--prior", files / "probs.npy", "--queries", 20, "--trials", 2)
+    assert code == 0
+    assert "which names no classes: they are taken in the order 'ape', 'bee', 'cat'," in " ".join(out.split())
+
+
 def test_fail_over(run):
     numbers = ["--examples", 500, "--classes", 2, "--queries", 100, "--trials", 3]
     assert run(*numbers, "--fail-over", 0.9)[0] == 0

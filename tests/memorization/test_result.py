@@ -199,8 +199,21 @@ def test_a_method_that_does_not_fit(digits):
     assert result.unranked == ()
     stump = label_noise_curve(DecisionTreeClassifier(max_depth=1), digits, rates, repetitions=1, check_seed=False)
     assert f" {stump.pmv.accuracy[0]:.2f} " in stump.pmv.unfit
-    alone = label_noise_curve(GaussianNB(), digits, [0.5], repetitions=1, check_seed=False)
-    assert " 0.50 " in alone.ptv.unfit
+
+
+def test_whether_a_method_fits_is_not_told_without_rate_0(digits):
+    """Its accuracy without noise was taken as 1 there, so that a method that fits was called one that does not."""
+    alone = label_noise_curve(GaussianNB(), digits, [0.5], repetitions=1, check_seed=False, name="bayes")
+    nearest = label_noise_curve(KNeighborsClassifier(1), digits, [0.5], repetitions=1, check_seed=False)
+    assert alone.pmv.accuracy[0] < 0.8 * 0.5
+    result = MemorizationResult.of([alone, nearest])
+    assert result.unfit == ()
+    assert {model for r in result.rankings for model in r.models} == {"bayes", "KNeighborsClassifier"}
+    unknown = [note for note in alone.notes if "whether a method fits its labels cannot be told" in note]
+    assert len(unknown) == 1
+    assert f"bayes and KNeighborsClassifier: {unknown[0].removeprefix('bayes: ')}" in result.remarks
+    whole = label_noise_curve(KNeighborsClassifier(1), digits, [0, 0.5], repetitions=1, check_seed=False)
+    assert not any("whether a method fits" in note for note in whole.notes)
 
 
 def test_groups_of_examples(digits, rng):
@@ -375,7 +388,7 @@ def test_one_rate(digits):
     assert found.ptv.estimates["k_PTV"].value == pytest.approx(1)
     assert "one rate has no slope" in found.pmv.estimates["k_S"].reason
     assert (found.ptv.assumed, found.pmv.assumed) == (True, False)
-    assert len(found.notes) == 2  # of the assumption, and of few trainings
+    assert len(found.notes) == 3  # of the assumption, of what it leaves open, and of few trainings
     learned = label_noise_curve(LogisticRegression(C=0.01), (x[:300], y[:300]), [0.4], repetitions=1)
     accuracy = learned.ptv.accuracy[1]
     assert learned.ptv.estimates["k_PTV"].value == pytest.approx((1 - accuracy) / 0.4)
@@ -514,3 +527,36 @@ def test_uneven_strengths_have_no_steps(rng):
     assert "not equally far apart" in uneven.estimates["k_max"].reason
     slopes = curve_of("a", falling([1, 0.8, 0.5], 100, rng), strengths=[0, 0.1, 0.5], perturbation="ptv")
     assert slopes.estimates["k_PTV"].value > 0  # a slope does not mind
+
+
+RIGHT = np.ones((1, 50), dtype=bool)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"validation": {"aa": RIGHT}}, "`validation` has 'aa', which no curve is of; the curves are of 'a', 'b'"),
+        ({"validation_examples": {"aa": "x"}}, "`validation_examples` has 'aa'"),
+        ({"validation_groups": {"aa": np.arange(50)}}, "`validation_groups` has 'aa'"),
+        ({"audits": {"aa": Audited(p_value=0.03, mean=0.01, detectable_effect=0.02)}}, "`audits` has 'aa'"),
+        ({"validation": {"a": RIGHT[0]}}, r"`validation` of 'a' has the shape \(50,\)"),
+        ({"validation": {"a": RIGHT[:, :0]}}, r"has the shape \(1, 0\)"),
+        ({"validation": {"a": RIGHT * 0.5}}, "the type float64; .* True and False"),
+        ({"validation": {"a": np.tile(RIGHT, (3, 1))}}, "is of 3 trainings, and its curves without noise are of 1;"),
+        (
+            {"validation": {"a": RIGHT, "b": RIGHT[:, :49]}, "validation_examples": {"a": "x", "b": "x"}},
+            "of 'a' and 'b' are the same, but `validation` has 50 and 49 of them",
+        ),
+        (
+            {"validation": {"a": RIGHT}, "validation_groups": {"a": np.arange(49)}},
+            r"`validation_groups` of 'a' has the shape \(49,\); give one group for each of the 50",
+        ),
+    ],
+)
+def test_validation_that_fits_no_model(rng, given, words):
+    """Names that no model has were left out in silence; other shapes ended in an IndexError, or in no gap."""
+    curves = [curve_of(name, falling(EQUAL["sudden"], 50, rng)) for name in "ab"]
+    with pytest.raises(InputError, match=words):
+        MemorizationResult.of(curves, **given)
+    zeros_and_ones = MemorizationResult.of(curves, validation={"a": RIGHT.astype(int)}).measured["a"]
+    assert zeros_and_ones.gap == MemorizationResult.of(curves, validation={"a": RIGHT}).measured["a"].gap

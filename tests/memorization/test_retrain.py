@@ -320,3 +320,60 @@ def test_a_worker_that_dies_is_told():
     with pytest.raises(InputError, match="a worker died"):
         retrain(dies, POINTS, TRUTH, (0.0, 0.5), repetitions=1, n_jobs=2)
     get_reusable_executor().shutdown(wait=True)
+
+
+class Unseeded:
+    """A training that learns its own examples by heart, and says anything of others."""
+
+    def __init__(self):
+        self.rng = np.random.default_rng(0)
+
+    def __call__(self, x, y, seed):
+        def predict(z):
+            return y if z is POINTS else self.rng.integers(0, 3, len(z))
+
+        return predict
+
+
+def test_a_training_that_ignores_its_seed_on_fresh_examples():
+    """On those it was trained on it repeats itself, but the gap to fresh ones does not."""
+    options = {"repetitions": 1, "name": "forgetful"}
+    assert retrain(Unseeded(), POINTS, TRUTH, (0.0, 0.5), **options).repeats
+    fresh = POINTS[:40] + 1, TRUTH[:40]
+    with pytest.raises(InputError, match=r"forgetful: the training ignores its seed: .* of the validation examples"):
+        retrain(Unseeded(), POINTS, TRUTH, (0.0, 0.5), validation=fresh, **options)
+    assert not retrain(Unseeded(), POINTS, TRUTH, (0.0, 0.5), validation=fresh, check_seed=False, **options).repeats
+
+
+ANY = np.random.default_rng(0)
+
+
+def guess(x, y, seed):
+    return lambda z: ANY.integers(0, 3, len(z))
+
+
+def test_a_repaired_training_needs_an_empty_folder(tmp_path):
+    """What was kept is compared as it is, whatever the function does by now; the message says so."""
+    with pytest.raises(InputError, match=r"from `seed`; where it cannot"):
+        retrain(guess, POINTS, TRUTH, (0.0, 0.5), repetitions=1)
+    with pytest.raises(InputError, match="begin in an empty folder, since trainings that are kept are compared again"):
+        retrain(guess, POINTS, TRUTH, (0.0, 0.5), repetitions=1, checkpoint=tmp_path)
+    kept = sorted(path.name for path in tmp_path.glob("*.npz"))
+    assert len(kept) == 4  # nothing is lost to those who go on without the check
+    found = retrain(guess, POINTS, TRUTH, (0.0, 0.5), repetitions=1, checkpoint=tmp_path, check_seed=False)
+    assert found.done.all()
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_refusals_name_the_training(n_jobs):
+    for train in (constant_text, returns_nothing):
+        with pytest.raises(InputError, match=r"^second: "):
+            retrain(train, POINTS, TRUTH, (0.0, 0.5), repetitions=1, name="second", n_jobs=n_jobs)
+
+
+def constant_text(x, y, seed):
+    return lambda z: np.full(len(z), "a")
+
+
+def returns_nothing(x, y, seed):
+    return None

@@ -14,12 +14,13 @@ from heldout.attack.ranks import prior_from_ranks
 from heldout.checks import EXAMPLE, LABEL, Role, number_labels, pick, quoted
 from heldout.errors import InputError
 from heldout.files import Npz, read_npy
-from heldout.predictions.items import ItemTable, label_column, prediction_rows, score_columns
-from heldout.predictions.values import read_ids
+from heldout.predictions.items import ItemTable, by_class, label_column, prediction_rows, score_columns
+from heldout.predictions.values import listing, read_ids
 
 PRIOR = Role("prior_key", ("prior", "probabilities", "probs", "counts", "ranks", "top5", "top", "predictions", "preds"))
 KINDS = ("probabilities", "counts", "predictions", "ranks")
 NUMPY = (".npy", ".npz")
+SHOWN = 10  # classes that are named
 
 
 class Labels(NamedTuple):
@@ -61,6 +62,7 @@ def read_prior(
     models_axis: int | None = None,
     classes: tuple[str, ...] | None = None,
     ids: tuple[str, ...] | None = None,
+    labelled: bool = True,
 ) -> tuple[NDArray[Any], str]:
     """A prior of shape (n, m), and in words what it was made of.
 
@@ -88,19 +90,30 @@ def read_prior(
         Names of the classes, in order, where predictions are text.
     ids : tuple of str, optional
         Examples in the order of the labels: rows of a prior that names its own are put in this order.
+    labelled : bool
+        Whether there are labels, whose classes the columns of a table must be those of; without any, each order of the
+        columns will do.
     """
     path = Path(path)
     if kind not in (None, *KINDS):
         raise InputError(f"`kind` is {kind!r}; it can be {', '.join(KINDS)}.")
+    named = False
     if path.is_dir() or (path.is_file() and not _is_numpy(path)):
-        found, kind = _read_table(path, kind, classes, models_axis, m)
-        table, beside, own = found.values, {"models": np.array(found.names)}, found.ids
+        found, kind = _read_table(path, kind, classes, models_axis, m, labelled=labelled)
+        table, beside, own, named = found.values, {"models": np.array(found.names)}, found.ids, found.named
     else:
         table, beside = _read(path, key, PRIOR)
         if table.dtype.kind in "iu" and kind in (None, "predictions", "ranks"):
             table = _turned(table, models_axis, path)
         own = _ids_beside(beside, table.shape, path)
     prior, words = _make_prior(table, beside, path, kind=kind, models=models, m=m, n=n, models_axis=models_axis)
+    if classes is not None and not named and prior.ndim == 2:  # the page says which column was taken for which class
+        if prior.shape[1] != len(classes):
+            raise InputError(
+                f"{path.name} is a prior over {prior.shape[1]:,} classes without their names, and the labels name "
+                f"{len(classes):,} ({listing(classes)}); give a table whose columns are called as the classes are."
+            )
+        words += f", which names no classes: they are taken in the order {listing(classes, SHOWN)}"
     return _in_order(prior, own, ids, path), words
 
 
@@ -180,18 +193,28 @@ def _ids_beside(beside: dict[str, NDArray[Any]], shape: tuple[int, ...], path: P
 
 
 def _read_table(
-    path: Path, kind: str | None, classes: tuple[str, ...] | None, models_axis: int | None, m: int | None
+    path: Path,
+    kind: str | None,
+    classes: tuple[str, ...] | None,
+    models_axis: int | None,
+    m: int | None,
+    *,
+    labelled: bool,
 ) -> tuple[ItemTable, str | None]:
     """Probabilities or counts, one column a class; or predictions, one column a model; and which of these it is."""
     counts = None
+
+    def ordered(found: ItemTable) -> ItemTable:
+        return by_class(found, classes, source=path.name) if labelled else found
+
     if kind in (None, "probabilities", "counts") and path.is_file():
         found = score_columns(path, classes, whole=kind == "counts")
         if found is not None:
-            return found, kind
+            return ordered(found), kind
         counts = score_columns(path, classes, whole=True)
         known = set(classes or map(str, range(m or 0)))
         if kind is None and counts is not None and known == set(counts.names):  # classes, and no models
-            return counts, "counts"
+            return ordered(counts), "counts"
     if kind in ("probabilities", "counts"):
         raise InputError(f"{path.name} holds no table of {kind}: one column of numbers for each class is needed.")
     try:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 
 from heldout.attack.kept import Replay
-from heldout.attack.oracle import AccuracyOracle, Exact, Rounded
+from heldout.attack.oracle import AccuracyOracle, Exact, Rounded, check_answer
 from heldout.attack.pointwise import SAME
 
 SCAN = "scan"  # its state among the notes of a replay
@@ -63,7 +63,11 @@ class LinearScan:
         return query
 
     def tell(self, accuracy: float) -> None:
-        """The answer to it."""
+        """The answer to it, from 0 to 1."""
+        self.take(check_answer(accuracy))
+
+    def take(self, accuracy: float) -> None:
+        """An answer, whatever it is."""
         self.asked += 1
         if self._accuracy is None:
             self._accuracy = accuracy
@@ -119,7 +123,7 @@ def scan_until(scan: LinearScan, oracle: AccuracyOracle, stop: int, replay: Repl
         scan.take_up(replay.notes[SCAN])
     repeatable = isinstance(oracle.mechanism, Exact | Rounded)  # answers alike whatever it was asked before
     while scan.asked < stop:
-        scan.tell(oracle.accuracy(scan.ask()))
+        scan.take(oracle.accuracy(scan.ask()))
         if repeatable and replay.due():
             replay.note(SCAN, scan.state())
     labels = scan.predict()

@@ -22,6 +22,8 @@ from heldout.errors import InputError
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
+PERCENT = 100
+SLACK = 1e-9  # by which sums of floats may miss 0 and 1
 MOST_DIGITS = 9  # so that 2 n 10^digits stays far inside 64 bits
 
 
@@ -39,6 +41,23 @@ MechanismMaker = Callable[[np.random.Generator], Mechanism]
 def is_maker(mechanism: Mechanism | MechanismMaker) -> TypeIs[MechanismMaker]:
     """Whether this makes mechanisms rather than being one: a class, or a function."""
     return isinstance(mechanism, type) or not hasattr(mechanism, "answer")
+
+
+def made_by(maker: MechanismMaker, rng: np.random.Generator) -> Mechanism:
+    """The mechanism that a function or a class makes.
+
+    Examples
+    --------
+    >>> made_by(lambda rng: None, np.random.default_rng(0))
+    Traceback (most recent call last):
+        ...
+    heldout.errors.InputError: `mechanism`: <lambda> made None; it must return an object with `answer(losses) -> float`.
+    """
+    made: object = maker(rng)
+    if not callable(getattr(made, "answer", None)):
+        name = getattr(maker, "__name__", type(maker).__name__)
+        raise InputError(f"`mechanism`: {name} made {made!r}; it must return an object with `answer(losses) -> float`.")
+    return made  # type: ignore[return-value]
 
 
 @dataclass(frozen=True)
@@ -87,6 +106,29 @@ class Rounded:
 
     def __str__(self) -> str:
         return f"{self.digits} digit" + ("s" if self.digits > 1 else "")
+
+
+def check_answer(accuracy: Any, *, noisy: bool = False) -> float:
+    """An answer to a query: an accuracy, which noise may carry out of 0 to 1, if not far.
+
+    Examples
+    --------
+    >>> check_answer(0.25), check_answer(-0.01, noisy=True)
+    (0.25, -0.01)
+    >>> check_answer(25.0)
+    Traceback (most recent call last):
+        ...
+    heldout.errors.InputError: `accuracy` is 25.0; an answer is a number from 0 to 1. In percent? Divide it by 100.
+    """
+    try:
+        value = math.nan if isinstance(accuracy, str | bytes) or np.ndim(accuracy) else float(accuracy)
+    except (TypeError, ValueError):
+        value = math.nan
+    low, high = (-1.0, 2.0) if noisy else (0.0, 1.0)
+    if not low - SLACK <= value <= high + SLACK:
+        percent = " In percent? Divide it by 100." if high < value <= PERCENT else ""
+        raise InputError(f"`accuracy` is {accuracy!r}; an answer is a number from 0 to 1.{percent}")
+    return value
 
 
 class Aim(Protocol):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from heldout.attack.kept import Replay
 from heldout.attack.knowledge import Knowledge
-from heldout.attack.oracle import AccuracyOracle
+from heldout.attack.oracle import AccuracyOracle, check_answer
 from heldout.attack.queries import Queries, winners
 from heldout.attack.reading import answer_law, expected_hits
 from heldout.errors import InputError
@@ -53,6 +53,7 @@ class Pointwise(ABC):
         self, known: Knowledge, *, seed: int, digits: int | None = None, sure: bool = True, public: float = 1.0
     ) -> None:
         self.known, self.digits, self.sure, self.public = known, digits, sure and digits is None, public
+        self._noisy = not sure
         self._queries = Queries(known.n_points, known.n_options, seed)
         self._answers = np.zeros(0)
         self._constant: float | None = None
@@ -97,11 +98,17 @@ class Pointwise(ABC):
     def tell(self, accuracy: float) -> None:
         """The answer to it.
 
+        Answers of an earlier session can be told in their order without asking again: equal seeds give equal queries.
+
         Parameters
         ----------
         accuracy : float
-            As it was answered.
+            As it was answered, from 0 to 1.
         """
+        self._take(check_answer(accuracy, noisy=self._noisy))
+
+    def _take(self, accuracy: float) -> None:
+        """An answer, whatever it is."""
         if self.extra and self._constant is None:
             self._constant = accuracy
         else:
@@ -124,7 +131,7 @@ class Pointwise(ABC):
             Told the share of the work as it is done.
         """
         while self.extra > self.asked and self.asked < k:
-            self.tell(oracle.accuracy(self.ask()))
+            self._take(oracle.accuracy(self.ask()))
         first, last = len(self._answers), k - self.extra
         if last > first:
             more = oracle.accuracies(self.known, self._queries, first, last, n_jobs=n_jobs, tell=tell)

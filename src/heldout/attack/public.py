@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from heldout.attack.kept import KeptTrials, Replay
 from heldout.attack.knowledge import without_prior
 from heldout.attack.linear_scan import LinearScan, scan_until
-from heldout.attack.oracle import AccuracyOracle, Exact, is_maker
+from heldout.attack.oracle import AccuracyOracle, Exact, is_maker, made_by
 from heldout.attack.outlook import VOTES
 from heldout.attack.task import Task
 from heldout.checkpoints import Checkpoint
@@ -169,7 +169,7 @@ def _trial(task: Task, shown: NDArray[np.bool_], rng: np.random.Generator, n_job
     """(2,) gains on both parts."""
     labels = task.draw_labels(rng) if task.labels is None else task.labels
     given = task.mechanism
-    oracle = AccuracyOracle(labels, given(rng) if is_maker(given) else copy.deepcopy(given), public=shown)
+    oracle = AccuracyOracle(labels, made_by(given, rng) if is_maker(given) else copy.deepcopy(given), public=shown)
     seed = int(rng.integers(2**63))
 
     def accuracies(predicted: NDArray[np.int64]) -> Floats:

@@ -23,7 +23,7 @@ from heldout.attack.bounds import (
 from heldout.attack.kept import KeptTrials, Replay
 from heldout.attack.knowledge import Knowledge, without_prior
 from heldout.attack.linear_scan import LinearScan, expected_scan_accuracy, scan_until
-from heldout.attack.oracle import AccuracyOracle, Exact, Mechanism, MechanismMaker, Rounded, is_maker
+from heldout.attack.oracle import AccuracyOracle, Exact, Mechanism, MechanismMaker, Rounded, is_maker, made_by
 from heldout.attack.outlook import (
     VOTES,
     bound_curves,
@@ -335,7 +335,7 @@ def _trial(
     labels = task.draw_labels(rng) if task.labels is None else task.labels
     query_seed = int(rng.integers(2**63))
     given = task.mechanism
-    own = given(np.random.default_rng(seed.spawn(1)[0])) if is_maker(given) else copy.deepcopy(given)
+    own = made_by(given, np.random.default_rng(seed.spawn(1)[0])) if is_maker(given) else copy.deepcopy(given)
     oracle = AccuracyOracle(labels, own)
     known = shared or without_prior(task.n, task.m, points=task.points, rng=rng)
     start = 1 / task.m if known.guess is None else oracle.true_accuracy(known.guess)

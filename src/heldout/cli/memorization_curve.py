@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from heldout.checkpoints import CheckpointFolder
 from heldout.checks import called, check_count
 from heldout.cli.common import different, refuse_alone, refuse_idle, say
 from heldout.cli.memorization_gate import check_fresh
+from heldout.cli.memorization_groups import validation_groups
 from heldout.cli.parser import Parser
 from heldout.cli.pictures import add_model_options, add_pixel_options, check_effect, models_of, pictures
 from heldout.cli.unfinished import checkpoints
@@ -125,14 +127,17 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
     how: dict[str, Any] = {
         "images_key": args.images_key,
         "labels_key": args.labels_key,
-        "groups": args.groups,
         "need_room": args.audit,
     }
-    images = pictures(args, models[0], args.images, labels=args.labels, of="train", **how)
+    images = pictures(args, models[0], args.images, labels=args.labels, of="train", groups=args.groups, **how)
     fresh = None
     if args.validation:
         how["class_names"] = images.source.class_names
-        fresh = pictures(args, models[0], args.validation, labels=args.validation_labels, of="validation", **how)
+        fresh = pictures(
+            args, models[0], args.validation, labels=args.validation_labels, of="validation", groups=None, **how
+        )
+        columns = getattr(fresh.source, "columns", {})
+        fresh = replace(fresh, groups=validation_groups(args, fresh.ids, columns, images.ids))
         check_fresh(args, len(fresh))
     folder, _ = checkpoints(args)
     chosen = ways_file(CheckpointFolder(folder, of="run"), models)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from heldout.checkpoints import hash_of
 from heldout.cli.common import add_n_jobs, different, say, tell
 from heldout.cli.memorization_gate import check_fresh
+from heldout.cli.memorization_groups import validation_groups
 from heldout.cli.parser import Parser
 from heldout.cli.unfinished import checkpoints
 from heldout.errors import InputError
@@ -72,13 +73,24 @@ def add_options(verb: Parser) -> None:
     group.add_argument("--validation", metavar="FILE", help="fresh examples, read as --data: adds the gap")
 
 
-def groups_of_rows(args: argparse.Namespace, path: str, n: int) -> NDArray[Any] | None:
-    """The group of each example of an .npz file, which are called by their numbers, where --groups says so."""
+def groups_of_rows(args: argparse.Namespace, n: int, fresh: int | None) -> tuple[NDArray[Any] | None, ...]:
+    """The group of each training example and of each fresh one, where --groups says so.
+
+    Examples of an .npz file are called by their numbers.
+    """
     if args.groups is None:
-        return None
+        return None, None
+    own = resolve_groups(args.groups, [str(i) for i in range(n)], columns_of(args.data, n))
+    if fresh is None:
+        return own, None
+    ids = [str(i) for i in range(max(n, fresh))]
+    return own, validation_groups(args, ids[:fresh], columns_of(args.validation, fresh), ids[:n])
+
+
+def columns_of(path: str, n: int) -> dict[str, NDArray[Any]]:
+    """What stands beside the examples of an .npz file."""
     with Npz(path) as arrays:
-        columns = {key: arrays[key] for key in arrays if arrays.shape(key) == (n,)}
-    return resolve_groups(args.groups, [str(i) for i in range(n)], columns)
+        return {key: arrays[key] for key in arrays if arrays.shape(key) == (n,)}
 
 
 def shown_once() -> Callable[[str], None]:
@@ -111,8 +123,7 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
         fresh = read_training_set(args.validation, x_key=args.x_key, y_key=args.y_key, of="validation")
         check_fresh(args, len(fresh.y))
     rows = subset(len(y), args.limit, args.seed)
-    groups = groups_of_rows(args, args.data, len(y))
-    held_groups = None if fresh is None else groups_of_rows(args, args.validation, len(fresh.y))
+    groups, held_groups = groups_of_rows(args, len(y), None if fresh is None else len(fresh.y))
     notes = limited_text(len(y), args.limit)
     x, y = x[rows], y[rows]
     folder, goes_on = checkpoints(args)

@@ -132,6 +132,7 @@ def run(args: argparse.Namespace) -> int:
             models_axis=args.models_axis,
             classes=None if named is None else named.classes,
             ids=None if named is None else named.ids,
+            labelled=named is not None,
         )
     compare = args.out is not None if args.compare is None else args.compare
     size = args.examples or len(labels if labels is not None else prior if prior is not None else ())

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.checks import quoted
 from heldout.errors import InputError
 from heldout.memorization.comparison import larger
 from heldout.memorization.curve import LEVEL, PMV, Curve, metrics_of
@@ -93,6 +94,15 @@ class ModelResult(Record):
         for c in self.perturbations.values():
             if c.perturbation != PMV and not c.assumed and c.strengths[0] == 0 and c.done[0].any():
                 yield c
+
+    def check_validation(self, name: str) -> None:
+        """Refuse answers on fresh examples that no curve's trainings can have given, so that there would be no gap."""
+        trainings = {int(c.done[0].sum()) for c in self._untouched()}
+        if self.validation is not None and trainings and self._gap_curve is None:
+            raise InputError(
+                f"`validation` of {name!r} is of {len(self.validation.right):,} trainings, and its curves without "
+                f"noise are of {' or '.join(f'{n:,}' for n in sorted(trainings))}; give one row for each of these."
+            )
 
     @property
     def _gap_curve(self) -> Curve | None:
@@ -177,7 +187,7 @@ def models_of(
     if not curves:
         raise InputError("`curves` is empty; at least one curve is needed.")
     held = {
-        name: Validation(right=right, examples=(examples or {}).get(name, ""), groups=(groups or {}).get(name))
+        name: _validation(name, right, (examples or {}).get(name, ""), (groups or {}).get(name))
         for name, right in (validation or {}).items()
     }
     found: dict[str, dict[str, Curve]] = {}
@@ -193,11 +203,48 @@ def models_of(
             held[noise.model] = Validation(
                 right=noise.validation_right, examples=noise.validation_examples, groups=noise.validation_groups
             )
+    named: dict[str, Mapping[str, Any] | None] = {
+        "validation": validation,
+        "validation_examples": examples,
+        "validation_groups": groups,
+        "audits": audits,
+    }
+    for what, by_model in named.items():
+        strange = next((name for name in by_model or {} if name not in found), None)
+        if strange is not None:
+            raise InputError(f"`{what}` has {strange!r}, which no curve is of; the curves are of {quoted(found)}.")
     made = {
         name: ModelResult(perturbations=own, validation=held.get(name), audit=(audits or {}).get(name))
         for name, own in found.items()
     }
+    sizes: dict[str, tuple[str, int]] = {}  # by the hash of the examples
+    for name in validation or {}:
+        made[name].check_validation(name)
+        count = held[name].right.shape[1]
+        other, known = sizes.setdefault(held[name].examples, (name, count))
+        if held[name].examples and known != count:
+            raise InputError(
+                f"`validation_examples` of {other!r} and {name!r} are the same, but `validation` has {known:,} and "
+                f"{count:,} of them; give each model the hash of its own."
+            )
     return {name: replace(model, gap=gap_of(model)) for name, model in made.items()}
+
+
+def _validation(name: str, right: Any, examples: str, groups: Any) -> Validation:
+    """What was handed in of one model, looked at."""
+    table = np.asarray(right)
+    if table.ndim != 2 or 0 in table.shape or not np.isin(table, (0, 1)).all():
+        raise InputError(
+            f"`validation` of {name!r} has the shape {table.shape} and the type {table.dtype}; whether each training "
+            "is right on each example is needed, (trainings, examples) of True and False: a finished model is one row, "
+            "right[None]."
+        )
+    if groups is not None and np.shape(groups) != table.shape[1:]:
+        raise InputError(
+            f"`validation_groups` of {name!r} has the shape {np.shape(groups)}; give one group for each of the "
+            f"{table.shape[1]:,} validation examples."
+        )
+    return Validation(right=table.astype(bool, copy=False), examples=examples, groups=groups)
 
 
 def gap_of(model: ModelResult) -> Estimate | None:

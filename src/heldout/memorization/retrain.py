@@ -140,7 +140,8 @@ def retrain(
     if check_seed:
         places += [(i, 0, True) for i in sorted({0, len(levels) - 1})]
     tasks = [
-        (_Task(fit, data, float(levels[i]), seed, j, kept, threads, again), (i, j, again)) for i, j, again in places
+        (_Task(fit, name, data, float(levels[i]), seed, j, kept, threads, again), (i, j, again))
+        for i, j, again in places
     ]
     # All that is kept is read before the first training takes its time: what is damaged or another's is refused here.
     done: list[_Done] = [(place, found) for task, place in tasks if (found := _kept(task)) is not None]
@@ -165,7 +166,7 @@ def retrain(
             if done:
                 bar.resumed(len(done))
             try:
-                return _gathered(done, work, data, levels, repetitions, seed, name, bar, on_failure)
+                return _gathered(done, work, data, levels, repetitions, seed, name, bar, on_failure, checkpoint)
             except InputError:
                 with warnings.catch_warnings(action="ignore"):  # joblib's, that the others are not done
                     getattr(work, "close", list)()
@@ -222,6 +223,7 @@ def _gathered(
     name: str,
     bar: Any,
     on_failure: Callable[[str], None] | None,
+    folder: str | Path | None,
 ) -> Retrainings:
     """What all trainings said, in the order of rates and repetitions."""
     shape = (len(levels), repetitions)
@@ -245,7 +247,7 @@ def _gathered(
     checked = False
     for place, result in repeated.items():
         if done[place] and not isinstance(result, _Failure):
-            _check_repeated(clean[place], noisy[place], result)
+            _check_repeated((noisy[place], clean[place], right[place]), result, name, folder)
             checked = True
     wrong = np.zeros_like(noisy)
     for i, j in np.ndindex(*shape):
@@ -263,15 +265,19 @@ def _gathered(
     )
 
 
-def _check_repeated(clean: NDArray[np.bool_], noisy: NDArray[np.bool_], repeated: _Answers) -> None:
-    """The same labels and the same seed must give the same model."""
-    differ = float(((repeated[1] != clean) | (repeated[0] != noisy)).mean())
-    if differ > 0:
-        raise InputError(
-            f"the training ignores its seed: done twice with equal labels and equal seed, it answers {differ:.2%} of "
-            "its examples otherwise. Seed every generator it uses (numpy, torch, ...) from `seed`; where it cannot be "
-            "repeated at all, as on some GPUs, go on with `check_seed=False`."
-        )
+def _check_repeated(answers: _Answers, repeated: _Answers, name: str, folder: str | Path | None) -> None:
+    """The same labels and the same seed must give the same model, on its own examples and on fresh ones."""
+    (noisy, clean, held), (noisy_too, clean_too, held_too) = answers, repeated
+    own, fresh = (clean_too != clean) | (noisy_too != noisy), held_too != held
+    if not own.any() and not fresh.any():
+        return
+    told = f"{own.mean():.2%} of its examples" if own.any() else f"{fresh.mean():.2%} of the validation examples"
+    anew = " and begin in an empty folder, since trainings that are kept are compared again as they are"
+    raise InputError(
+        f"{name}: the training ignores its seed: done twice with equal labels and equal seed, it answers {told} "
+        f"otherwise. Seed every generator it uses (numpy, torch, ...) from `seed`{anew * (folder is not None)}; where "
+        "it cannot be repeated at all, as on some GPUs, go on with `check_seed=False`."
+    )
 
 
 def as_train(train: Any) -> Train:
@@ -319,6 +325,7 @@ class _Task:
     """Everything that one training needs."""
 
     train: Train
+    name: str
     data: _Data
     rate: float
     seed: int
@@ -384,8 +391,8 @@ def _one(task: _Task, place: _Place) -> _Done:
             if data.validation is not None:
                 x, y = data.validation
                 held = predictions(predictor, x, len(y), classes) == y
-    except InputError:
-        raise
+    except InputError as error:
+        raise InputError(f"{task.name}: {error}") from error
     except (Exception, SystemExit) as error:  # the user's own code; the other trainings go on
         return place, _Failure.of(error)
     answers = said == targets, said == data.truth, held

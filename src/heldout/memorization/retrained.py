@@ -205,13 +205,13 @@ def does_not_fit(found: Retrainings, name: str) -> str | None:
     accuracy on the true labels falls because it breaks down, not because it learns wrong ones by heart. (On
     scikit-learn's digits Gaussian naive Bayes comes to 0.50; nearest neighbours, trees, linear models and boosting to
     0.95 and more.) Nor does a method fit that is right on fewer than `HALF` of its labels without noise: its slope k_S
-    is small because there is nothing left to fall.
+    is small because there is nothing left to fall. Without A, which a single rate of noise does not tell, neither is
+    known.
     """
-    pmv = np.array([row[ok].mean() if ok.any() else np.nan for row, ok in zip(found.pmv, found.done, strict=True)])
-    alone = len(found.rates) == 1
-    clean = 1.0 if alone else float(pmv[0])
-    if np.isnan(clean):
+    if not _measured_without_noise(found):
         return None
+    pmv = np.array([row[ok].mean() if ok.any() else np.nan for row, ok in zip(found.pmv, found.done, strict=True)])
+    clean = float(pmv[0])
     opening = f"{name} does not fit its labels"
     after = "so label noise says nothing of its memory, and it is not ranked by it."
     if clean < HALF:
@@ -227,6 +227,11 @@ def does_not_fit(found: Retrainings, name: str) -> str | None:
         f"having learned the true ones alone would give {wanted:.2f} ({reached[at]:.2f} of it, below {LEAST:g}); "
         f"{after}"
     )
+
+
+def _measured_without_noise(found: Retrainings) -> bool:
+    """Whether some training had the true labels, and ended well."""
+    return bool(found.rates[0] == 0 and found.done[0].any())
 
 
 def _curve(
@@ -287,6 +292,11 @@ def _notes(found: Retrainings, name: str, *, own: bool, asked: bool) -> list[str
         notes.append(
             f"{name}: k_PTV from the rate {found.rates[0]:g} alone takes an accuracy of 1 without noise, so it is at "
             "least the slope there would be, if accuracy falls at all."
+        )
+    if not _measured_without_noise(found):
+        notes.append(
+            f"{name}: whether a method fits its labels cannot be told without trainings at the rate 0, and one that "
+            "does not is ranked all the same."
         )
     if asked and not found.repeats:
         notes.append(f"{name}: whether a training repeats itself could not be seen, since those done twice failed.")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from heldout.predictions.values import Codes, as_text, id_texts, is_gap, listing
 
 TABLES = (".csv", ".tsv", ".parquet", ".json", ".jsonl")
 CLOSE = 1e-3  # of the sum of probabilities to 1
+NUMBERED = re.compile(r"(.*?)(\d+)(\.0|\D*)")  # a heading such as p0, column_12 or 3.0: what surrounds the number
 
 
 def table_columns(path: Path) -> dict[str, Any]:
@@ -134,20 +136,22 @@ def _as_classes(values: list[str]) -> NDArray[Any]:
 
 @dataclass(frozen=True, eq=False)
 class ItemTable:
-    """Numbers of every example, by class or by model."""
+    """Numbers of every example, by class or by model; `named` says whether classes go by their names."""
 
     values: NDArray[Any]
     names: list[str]
     ids: tuple[str, ...] | None
+    named: bool = True
 
 
 def score_columns(path: Path, classes: tuple[str, ...] | None, *, whole: bool) -> ItemTable | None:
     """A table of numbers, one column for each class, in the order of the known ones; None where it is not one."""
     table = table_columns(path)
+    known = set(classes or ())
     columns = {
         key: values
         for key, values in table.items()
-        if plain_name(key) not in ROLE_NAMES | METADATA and not INDEX.fullmatch(plain_name(key))
+        if key in known or (plain_name(key) not in ROLE_NAMES | METADATA and not INDEX.fullmatch(plain_name(key)))
     }
     if classes is not None and set(classes) <= columns.keys():
         columns = {name: columns[name] for name in classes}
@@ -164,6 +168,76 @@ def score_columns(path: Path, classes: tuple[str, ...] | None, *, whole: bool) -
     return ItemTable(numbers, list(columns), ids)
 
 
+def by_class(found: ItemTable, classes: tuple[str, ...] | None, *, source: str) -> ItemTable:
+    """A table of numbers with its columns in the order of the classes, which their headings must name or number.
+
+    Parameters
+    ----------
+    classes : tuple of str, optional
+        Names, in the order of their numbers; numbers from 0 without.
+    """
+    headings = found.names
+    order = None if classes is None else named_order(headings, classes)
+    named = order is not None
+    order = numbered_order(headings) if order is None else order
+    if order is None:
+        number, known = len(headings), classes or ("0", "1", "2")[: len(headings)]
+        told = f"0 to {number - 1}" if classes is None else listing(classes)
+        raise InputError(
+            f"{source}: the columns {listing(headings)} are not called as the classes of the labels ({told}) are, so "
+            "that which is which cannot be seen; give one column for each class, and call it by its "
+            f"{'number' if classes is None else 'name'} ({', '.join(known[:3])}{', ...' * (number > 3)})."
+        )
+    if order == sorted(order):
+        return replace(found, named=named)
+    return replace(found, values=found.values[:, order], names=[headings[i] for i in order], named=named)
+
+
+def named_order(headings: Sequence[str], classes: Sequence[str]) -> list[int] | None:
+    """Where each class's column stands, by its name in any spelling and with what all have around it; None if unclear.
+
+    Examples
+    --------
+    >>> named_order(["p_dog", "p_ape"], ["ape", "dog"]), named_order(["Dog", "Ape"], ["ape", "dog"])
+    ([1, 0], [1, 0])
+    >>> named_order(["dog", "fox"], ["ape", "dog"]) is None
+    True
+    """
+    for spell in (str, plain_name):
+        place, wanted = ({spell(name): i for i, name in enumerate(names)} for names in (headings, classes))
+        if len(headings) != len(classes) or len(place) < len(headings) or len(wanted) < len(classes):
+            continue
+        longest = max(wanted, key=len)
+        around = {tuple(heading.split(longest, 1)) for heading in place if longest and longest in heading}
+        found = {
+            tuple(place.get(f"{before}{name}{after}", -1) for name in wanted) for before, after in {("", "")} | around
+        }
+        fitting = [order for order in found if -1 not in order]
+        if len(fitting) == 1:
+            return list(fitting[0])
+    return None
+
+
+def numbered_order(headings: Sequence[str]) -> list[int] | None:
+    """Where each class's column stands, by numbers from 0, or from 1 in order behind a word; None if unclear.
+
+    Examples
+    --------
+    >>> numbered_order(["0", "10", *"123456789"]), numbered_order(["class 1", "class 2"])
+    ([0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 1], [0, 1])
+    >>> numbered_order(["1", "2"]) is None
+    True
+    """
+    found = [NUMBERED.fullmatch(heading) for heading in headings]
+    if not all(found) or len({(match[1], match[3]) for match in found if match}) > 1:
+        return None
+    numbers = [int(match[2]) for match in found if match]
+    if sorted(numbers) == list(range(len(numbers))):
+        return [int(i) for i in np.argsort(numbers)]
+    from_one = numbers == list(range(1, len(numbers) + 1)) and found[0] is not None and found[0][1] != ""
+    return list(range(len(numbers))) if from_one else None
+
+
 def prediction_rows(path: Path, classes: tuple[str, ...] | None, models_axis: int | None) -> ItemTable:
     """Predictions of several models, (models, examples), as class numbers; names are numbered as the labels are."""
     table = load([path], None, Options(models_axis=models_axis))
@@ -174,7 +248,7 @@ def prediction_rows(path: Path, classes: tuple[str, ...] | None, models_axis: in
         )
     said = table.predictions
     if said.dtype.kind not in "UO":
-        return ItemTable(said.astype(np.int64), list(table.names), table.ids)
+        return ItemTable(said.astype(np.int64), list(table.names), table.ids, named=False)
     assert table.labels is not None
     known = list(classes) if classes is not None else sorted({str(label) for label in table.labels.tolist()})
     number = {name: i for i, name in enumerate(known)}
