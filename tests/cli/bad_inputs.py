@@ -276,6 +276,9 @@ def _tables(folder: Path, rng) -> None:
     def text(name: str, *lines: str) -> None:
         (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
+    cutoffs = [{"model": "m0", "cutoff": 2023.1}, *({"model": f"m{i}", "cutoff": 2022.12} for i in (1, 2))]
+    (folder / "numbercutoffs.json").write_text(json.dumps(cutoffs))
+    text("oddtimes.csv", "id,date", *(f"e{j},2023-01-05T03:04{' or so' * (j == 0)}" for j in range(60)))
     text("pets.csv", "id,dog,cat,fox", *[f"{i},0.5,0.3,0.2" for i in range(80)])
     text("words.csv", "label", *["ape", "cat"] * 40)
     text("rows.csv", "id,group", *[f"{i},{i // 2}" for i in range(80)])
@@ -763,6 +766,8 @@ POOLS = [
 
 EXPOSED = "pool.csv --models cutoffs.csv --items"
 EXPOSURES = [
+    Bad("exposure", "pool.csv --models numbercutoffs.json --items dates.csv", "2023.1, of 'm0', is not a date but a"),
+    Bad("exposure", f"{EXPOSED} oddtimes.csv", "'2023-01-05T03:04 or so', of 'e0', is not a date"),
     Bad("exposure", f"{EXPOSED} nodates.csv", "'soon', of 'e1', is not a date"),
     Bad("exposure", f"{EXPOSED} twodates.csv", "'05/2023', of 'e1', is not a date"),
     Bad("exposure", f"{EXPOSED} mixeddates.csv", "come in two formats: '2023-01-05' (e0) and '2023/02/01' (e1)"),

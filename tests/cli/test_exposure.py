@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from dataclasses import replace
 
@@ -135,3 +136,41 @@ def test_families_are_read(run, files):
     found = json.loads(out)
     assert (code, found["n_families"], found["verdict"]) == (0, 4, "cannot tell")
     assert found["assignments"] < 20
+
+
+@pytest.mark.parametrize("suffix", [".csv.gz", ".tsv", ".jsonl", ".jsonl.gz", ".json", ".parquet"])
+def test_flags_of_overlap_of_any_kind(run, files, tmp_path, suffix):
+    """A long table model,id,seen is read from all that results are read from."""
+    lines = [line.split(",") for line in (files / "long.csv").read_text().splitlines()]
+    rows = [dict(zip(lines[0], [*row[:2], int(row[2])], strict=True)) for row in lines[1:]]
+    path = tmp_path / f"long{suffix}"
+    if suffix == ".parquet":
+        pyarrow = pytest.importorskip("pyarrow")
+        pytest.importorskip("pyarrow.parquet").write_table(pyarrow.Table.from_pylist(rows), path)
+    else:
+        as_lines = "".join(json.dumps(row) + "\n" for row in rows)
+        text = {".jsonl": as_lines, ".json": json.dumps(rows), ".tsv": "\n".join(map("\t".join, lines))}
+        text[".csv"] = (files / "long.csv").read_text()
+        content = text[suffix.removesuffix(".gz")].encode()
+        path.write_bytes(gzip.compress(content) if suffix.endswith(".gz") else content)
+    _, flags, _ = run(files / "results.csv", "--seen", files / "long.csv", *FEW, "--json", "--no-scan")
+    code, out, err = run(files / "results.csv", "--seen", path, *FEW, "--json", "--no-scan")
+    assert (code, out) == (0, flags), err
+
+
+def test_examples_that_items_lack_are_counted(run, files, tmp_path):
+    lines = (files / "items.csv").read_text().splitlines()
+    (tmp_path / "items.csv").write_text("\n".join(lines[:-3]) + "\n")
+    given = ("--items", tmp_path / "items.csv", "--seen", files / "seen.csv", "--strata", "kind", *FEW, "--no-scan")
+    _, out, err = run(files / "results.csv", *given, "--json")
+    assert "items.csv: no row for 3 examples in results.csv" in err
+    assert "the first is 'q0'" in err
+    assert [s["name"] for s in json.loads(out)["strata"]] == ["?", "a", "b"]
+
+
+def test_numbers_in_json_are_no_dates(run, files, tmp_path):
+    models = [{"model": f"m{i}", "cutoff": 2023.1 if i < 6 else 2022.12} for i in range(12)]
+    (tmp_path / "models.json").write_text(json.dumps(models))
+    code, _, err = run(files / "dated.csv", "--models", tmp_path / "models.json", *FEW)
+    assert code == 2
+    assert "2023.1, of 'm0', is not a date but a number" in err

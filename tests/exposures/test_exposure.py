@@ -526,3 +526,161 @@ def test_reach_takes_more_tables():
 
 def test_placebo_record():
     assert judge(0.2, Placebo(p_value=0.01, assignments=99, smallest_p=0.01, n_blocks=2), 0.05).rests_on == "margins"
+
+
+@pytest.fixture
+def given():
+    pandas = pytest.importorskip("pandas")
+    right, cutoffs, seen = small(np.random.default_rng(3), gain=1.0)
+    names, ids = [f"m{i:02d}" for i in range(12)], [f"q{j}" for j in range(60)]
+    return pandas, Predictions.from_correct(right, names=names, ids=ids), names, ids, cutoffs, seen
+
+
+class TestNamesInAnIndex:
+    """A Series, or a frame of `seen`, goes by the names in its index, as a dict does, and not by place."""
+
+    def read(self, table, **asked):
+        return read_board(table, **{"dates": None, "cutoffs": None, "seen": None, "strata": None, "families": None,
+                                    **asked})  # fmt: skip
+
+    def same(self, one, two):
+        assert one.ids == two.ids
+        for name in ("could", "known", "strata", "families"):
+            assert np.array_equal(getattr(one, name), getattr(two, name)), name
+        assert (one.strata_names, one.family_names) == (two.strata_names, two.family_names)
+
+    def test_series(self, given):
+        pandas, table, names, ids, cutoffs, _ = given
+        asked = {
+            "dates": dict(zip(ids, DATES, strict=True)), "cutoffs": dict(zip(names, cutoffs, strict=True)),
+            "strata": {name: "ab"[j % 2] for j, name in enumerate(ids)},
+            "families": {name: f"f{i // 2}" for i, name in enumerate(names)},
+        }  # fmt: skip
+        wanted = self.read(table, **asked)
+        for seed in (1, 2):
+            shuffled = {key: pandas.Series(own).sample(frac=1, random_state=seed) for key, own in asked.items()}
+            self.same(self.read(table, **shuffled), wanted)
+        frame = pandas.DataFrame({"one": asked["strata"]}).sample(frac=1, random_state=3)
+        self.same(self.read(table, **{**asked, "strata": frame}), wanted)
+        in_order = {key: pandas.Series(list(own.values())) for key, own in asked.items()}
+        self.same(self.read(table, **in_order), wanted)  # an index that nobody gave
+        part = shuffled["dates"].iloc[:40]
+        assert self.read(table, **{**asked, "dates": part}).n_undated == 20
+
+    def test_polars_has_no_index(self, given):
+        polars = pytest.importorskip("polars")
+        _, table, names, ids, cutoffs, seen = given
+        one = self.read(table, dates=polars.Series(DATES), cutoffs=polars.Series(cutoffs))
+        self.same(one, self.read(table, dates=DATES, cutoffs=cutoffs))
+        frame = polars.DataFrame({"id": ids, **dict(zip(names, seen.astype(int), strict=True))})
+        self.same(self.read(table, seen=frame.sample(60, shuffle=True, seed=1)), self.read(table, seen=seen))
+
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            (lambda s: s.set_axis([f"x{i}" for i in range(12)]), "`cutoffs` has the index 'x0', 'x1', 'x2' and 9 more"),
+            (lambda s: s.set_axis(range(3, 15)), r"no such model; it has 'm00'.*or give `cutoffs.tolist\(\)`"),
+            (lambda s: s.set_axis(["m00", *s.index[:-1]]), "`cutoffs` has 'm00' more than once in its index"),
+            (lambda s: s.rename({"m03": "gpt"}), "`cutoffs` names 'gpt', but arrays has no such model"),
+            (lambda s: s.to_frame(), "`cutoffs` is a table; give one of its columns"),
+        ],
+    )
+    def test_what_is_refused(self, given, change, words):
+        pandas, table, names, _, cutoffs, _ = given
+        with pytest.raises(InputError, match=words):
+            self.read(table, dates=DATES, cutoffs=change(pandas.Series(cutoffs, index=names)))
+
+    def test_numbers_that_may_be_names(self, given):
+        pandas, _, _, _, cutoffs, _ = given
+        right, _, _ = small(np.random.default_rng(3))
+        table = Predictions.from_correct(right, names=[str(11 - i) for i in range(12)])
+        with pytest.raises(InputError, match="an index of numbers, which may be names or places"):
+            self.read(table, dates=DATES, cutoffs=pandas.Series(cutoffs))
+        named = pandas.Series(cutoffs, index=[11 - i for i in range(12)])
+        self.same(self.read(table, dates=DATES, cutoffs=named), self.read(table, dates=DATES, cutoffs=cutoffs))
+
+    def test_seen(self, given):
+        pandas, table, names, ids, _, seen = given
+        wanted = self.read(table, seen=seen)
+        frame = pandas.DataFrame(seen.astype(int), index=names, columns=ids)
+        turned = frame.sample(frac=1, random_state=1).sample(frac=1, axis=1, random_state=2)
+        long = turned.rename_axis("model").reset_index().melt("model", var_name="id", value_name="seen")
+        for one in (frame, turned, turned.rename_axis("model"), turned.T, turned.T.rename_axis("id"),
+                    turned.T.rename_axis("id").reset_index(), turned.astype(bool), long,
+                    pandas.DataFrame(seen.astype(int))):  # fmt: skip
+            self.same(self.read(table, seen=one), wanted)
+        fewer = turned.iloc[2:, 5:]
+        assert self.read(table, seen=fewer).n_undated == 5
+        assert self.read(table, seen=fewer).known.sum() == 10
+        with pytest.raises(InputError, match="row for 'gpt', but arrays has no such model"):
+            self.read(table, seen=frame.rename({"m00": "gpt"}))
+        with pytest.raises(InputError, match="blank in 1 cell, the first 'm01' on 'q2'"):
+            self.read(table, seen=frame.where(~((frame.index == "m01")[:, None] & (frame.columns == "q2"))))
+
+    def test_strata_that_name_no_example(self, given):
+        _, table, _, _, _, seen = given
+        with pytest.raises(InputError, match="`strata` names no example of arrays"):
+            self.read(table, seen=seen, strata={"Q1": "a"})
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[2023.1], [2023.9], [202310], [np.float64(2023.1)], [np.int64(2023)], [True], ["2023.1"], ["2023-09", 2023.1]],
+)
+def test_numbers_are_no_dates(values):
+    with pytest.raises(InputError, match=r"`cutoffs`: .* is not a date but a number.*write dates as text, \"2023-10\""):
+        read_dates(values, [f"m{i}" for i in range(len(values))], what="cutoffs")
+
+
+def test_text_with_dots_is_read_where_it_was_no_number():
+    told = read_dates(["2023.1", "2023.10"], "ab", what="dates")
+    assert told.astype(str).tolist() == ["2023-01-31", "2023-10-31"]
+    assert read_dates(["2023.9"], "a", what="dates").astype(str).tolist() == ["2023-09-30"]
+    assert read_dates(["2023.1.5"], "a", what="dates").astype(str).tolist() == ["2023-01-05"]
+
+
+def test_what_pandas_puts_for_a_gap_is_unknown():
+    pandas = pytest.importorskip("pandas")
+    right, cutoffs, _ = small(np.random.default_rng(0))
+    board = read_board(
+        right, dates=[pandas.NA, *DATES[1:]], seen=None, strata=None, families=None,
+        cutoffs={f"model {i}": c for i, c in enumerate([pandas.NA, *cutoffs[1:]])},
+    )  # fmt: skip
+    assert (board.n_undated, board.known.tolist()) == (1, [False, *[True] * 11])
+
+
+@pytest.mark.parametrize(
+    ("time", "fine"),
+    [("T03:04", True), ("T03:04:05", True), (" 03:04:05.678", True), ("T03:04:05Z", True), ("T03:04+02:00", True),
+     (" 03:04:05 UTC", True), ("T03:04:05.1-0530", True), ("T03:04 or so", False), ("T03:04:xx", False),
+     ("T03:99", False), ("T03:04+2", False), ("T03:04:05ZZ", False)],
+)  # fmt: skip
+def test_times(time, fine):
+    if fine:
+        assert read_dates([f"2023-01-02{time}"], "a", what="dates").astype(str).tolist() == ["2023-01-02"]
+        return
+    with pytest.raises(InputError, match="is not a date"):
+        read_dates([f"2023-01-02{time}"], "a", what="dates")
+
+
+def test_strata_of_several_columns_are_tuples():
+    right, _, seen = small(np.random.default_rng(0))
+    even = np.arange(60) % 2 == 0
+
+    def read(*columns):
+        b = read_board(right, dates=None, cutoffs=None, seen=seen, strata=[list(c) for c in columns], families=None)
+        return b.strata_names
+
+    assert read(np.where(even, "a b", "a"), np.where(even, "c", "b c")) == ("'a' 'b c'", "'a b' 'c'")
+    assert read([None if e else "?" for e in even], ["x"] * 60) == ("? 'x'", "'?' 'x'")
+    assert read(np.where(even, "a", "b"), ["x"] * 60) == ("a x", "b x")
+    assert read([None if e else "b" for e in even], ["x"] * 60) == ("? x", "b x")
+
+
+def test_so_few_tables_do_not_show_that_nothing_can_move():
+    right, _, seen = small(np.random.default_rng(0))
+    found = exposure(right, seen=seen, n_resamples=1)
+    assert (found.verdict, found.smallest_p_margins) == ("cannot tell", 0.5)
+    told = _line(found)
+    assert "With 1 table the margins test cannot go below 0.5; draw more (--resamples 399)." in told
+    assert "can move" not in told

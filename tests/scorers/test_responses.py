@@ -7,9 +7,9 @@ import httpx
 import pytest
 
 from heldout.errors import InputError
-from heldout.scorers import EndpointChooser
+from heldout.scorers import EndpointChooser, waiting
 from tests.scorers.asking import model, questions
-from tests.scorers.standin import StandIn
+from tests.scorers.standin import MOODS, StandIn
 
 
 @pytest.mark.parametrize(
@@ -70,3 +70,39 @@ def test_names_and_certificates_are_told_apart(monkeypatch):
         monkeypatch.setattr(httpx.AsyncClient, "send", fail)
         with pytest.raises(InputError, match=sentence):
             chooser.choose(questions(1))
+
+
+@pytest.mark.parametrize("mood", ["torn", "empty", "other", "text", "nothing", "html"])
+def test_what_is_no_answer_is_asked_for_again_once_there_was_one(mood, monkeypatch):
+    """A proxy that breaks off for a moment does not end a run; on first contact it is most likely another address."""
+    monkeypatch.setattr(waiting, "FIRST_WAIT", 0.01)
+    shown = questions(6)
+    with StandIn() as server:
+        whole = model(server).choose(shown)
+
+    class Hiccup(StandIn):
+        n_odd = 0
+
+        async def _respond(self, *given):
+            if self.answered.total() >= 3 and self.n_odd < 2:
+                self.n_odd += 1
+                return MOODS[mood]
+            return await super()._respond(*given)
+
+    with Hiccup() as server:
+        assert model(server, max_retries=2).choose(shown) == whole
+        assert server.n_odd == 2
+    with StandIn(mood=mood) as server, pytest.raises(InputError, match=r"is not the protocol .* base address"):
+        model(server, max_retries=2).choose(shown)
+    assert server.statuses.total() <= 1
+
+
+def test_what_stays_no_answer_is_told_and_what_there_is_is_kept(monkeypatch, tmp_path):
+    monkeypatch.setattr(waiting, "FIRST_WAIT", 0.01)
+    shown = questions(6)
+    with StandIn(mood="torn", after=4) as server:
+        told = r"answers with '.*' instead of JSON \(tried 3 times\); try again later\. \d answers are kept"
+        with pytest.raises(InputError, match=told):
+            model(server, tmp_path, max_retries=2, concurrency=1).choose(shown)
+        with pytest.raises(InputError, match=r"instead of JSON \(tried 3 times\); try again later\."):
+            model(server, tmp_path, max_retries=2, concurrency=1).choose(shown)  # known from the earlier run

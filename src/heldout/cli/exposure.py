@@ -15,9 +15,11 @@ from heldout.cli.parser import Parser
 from heldout.cli.reading import WHAT_CAN_BE_READ, add_reading, read_predictions
 from heldout.errors import InputError
 from heldout.exposures.exposure import exposure
+from heldout.exposures.inputs import SEEN
 from heldout.exposures.result import ExposureResult
 from heldout.predictions import Predictions, load_predictions
-from heldout.predictions.items import table_columns
+from heldout.predictions.items import TABLES, table_columns
+from heldout.predictions.raw import suffix_of
 from heldout.predictions.values import listing
 
 EXAMPLES = """\
@@ -147,8 +149,8 @@ def _reasons(fail_under: float | None, result: ExposureResult) -> list[str]:
 
 def _seen(path: str) -> Predictions:
     file = Path(path)
-    is_long = file.is_file() and file.suffix.lower() in (".csv", ".tsv") and "seen" in table_columns(file)
-    table = load_predictions(path, correct_key="seen" if is_long else None)
+    is_long = file.is_file() and suffix_of(file) in TABLES and SEEN in table_columns(file)
+    table = load_predictions(path, correct_key=SEEN if is_long else None)
     if not table.is_binary:
         raise InputError(
             f"{path} (--seen) must hold 1 where a model could have seen an example and 0 where not; it has other "
@@ -206,12 +208,18 @@ def _dates(
 
 
 def _count_strangers(table: Predictions, items: dict[str, dict[str, Any]], path: str | None) -> None:
-    """Say how many rows of --items are of no example: a slip in the ids would make examples without a date."""
-    known = set(table.ids or ())
-    strangers = [name for name in next(iter(items.values()), {}) if name not in known]
+    """Say how many rows of --items are of no example, and how many examples have none: a slip in the ids would make
+    examples without a date, or of a stratum of their own."""
+    known, rows_of = set(table.ids or ()), next(iter(items.values()), {})
+    strangers = [name for name in rows_of if name not in known]
     if known and strangers:
         rows = "1 row" if len(strangers) == 1 else f"{len(strangers):,} rows"
         say(f"{path}: {rows} of no example in {table.source}; the first is {strangers[0]!r}")
+    lacking = [name for name in table.ids or () if name not in rows_of]
+    if rows_of and lacking:
+        many = "1 example" if len(lacking) == 1 else f"{len(lacking):,} examples"
+        say(f"{path}: no row for {many} in {table.source}, which {'has' if len(lacking) == 1 else 'have'} no date and "
+            f"no stratum by it ('?'); the first is {lacking[0]!r}")  # fmt: skip
 
 
 def _check_shared(table: Predictions, values: dict[str, Any], path: str | None) -> None:

@@ -11,16 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.errors import InputError
+from heldout.predictions.values import is_gap
 
 Days = NDArray[np.datetime64]  # of unit D; NaT where unknown
 
-ISO = re.compile(r"(\d{4})-(\d{1,2})(?:-(\d{1,2})(?:[T ]\d{1,2}:\d{2}.*)?)?")
+TIME = r"[Tt ]\d{1,2}:[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?(?: ?(?:[Zz]|UTC|GMT|[+-]\d{2}(?::?[0-5]\d)?))?"
+ISO = re.compile(rf"(\d{{4}})-(\d{{1,2}})(?:-(\d{{1,2}})(?:{TIME})?)?")
 SLASHED = re.compile(r"(\d{4})[/.](\d{1,2})(?:[/.](\d{1,2}))?")
+TENTH = re.compile(r"\d{4}\.(10?)")  # what October is as a number, 2023.10, and as it is written
 UNKNOWN = ("", "nan", "nat", "none", "null", "unknown", "?", "-")
 
 
 def read_dates(values: Sequence[Any], names: Sequence[str], *, what: str) -> Days:
     """Days of texts such as 2023-09-30, 2023-09 (its last day), 2023-09-30T12:00:00 or 2023/09/30; empty is unknown.
+
+    Of a time with an offset from UTC the date is taken as it is written. A number is no date: 2023.1 may have been
+    2023.10.
 
     Parameters
     ----------
@@ -37,6 +43,7 @@ def read_dates(values: Sequence[Any], names: Sequence[str], *, what: str) -> Day
     ['2023-02-28', '2023-03-01', 'NaT']
     """
     days = np.full(len(values), np.datetime64("NaT", "D"), dtype="datetime64[D]")
+    _check_tenths(values, names, what)
     first: dict[str, tuple[str, str]] = {}  # by its way of writing, the first that is written so
     for i, (value, name) in enumerate(zip(values, names, strict=True)):
         text, whole = _text(value), None
@@ -64,9 +71,23 @@ def read_dates(values: Sequence[Any], names: Sequence[str], *, what: str) -> Day
     return days
 
 
+def _check_tenths(values: Sequence[Any], names: Sequence[str], what: str) -> None:
+    """Refuse numbers, and text that was a number: 2023.1 where nothing is written 2023.10."""
+    tenths = [i for i, value in enumerate(values) if isinstance(value, str) and TENTH.fullmatch(value.strip())]
+    if any(values[i].strip().endswith("10") for i in tenths):
+        tenths = []
+    numbers = (i for i, v in enumerate(values) if isinstance(v, (int, float, np.bool_, np.number)) and not is_gap(v))
+    at = next(iter([*numbers, *tenths]), None)
+    if at is not None:
+        raise InputError(
+            f"`{what}`: {values[at]}, of {names[at]!r}, is not a date but a number, and as a number October, 2023.10, "
+            'is the same as 2023.1; write dates as text, "2023-10" or "2023-10-31".'
+        )
+
+
 def _text(value: Any) -> str | None:
     """As it is written; None where it is unknown."""
-    if value is None or value != value:  # NaN and NaT, of pandas too, which is a datetime of a kind
+    if is_gap(value):  # NaN and NaT, of pandas too, which is a datetime of a kind
         return None
     if isinstance(value, np.datetime64):
         finer = np.datetime_data(value.dtype)[0] not in ("Y", "M")

@@ -18,7 +18,7 @@ from heldout.checks import check_count, check_n_jobs, check_seed, check_share
 from heldout.errors import InputError
 from heldout.exposures.controls import Mixing, Part, mixing, negative_control, strata_alone, weights
 from heldout.exposures.effect import EFFECT_TESTS, Effect, effect
-from heldout.exposures.families import DRAWS, WIDE, Pass, family_p, family_tables, smallest_margins, whole_pass
+from heldout.exposures.families import DRAWS, TELLING, WIDE, Pass, family_p, family_tables, smallest_margins, whole_pass
 from heldout.exposures.inputs import Board, read_board
 from heldout.exposures.kept import Kept
 from heldout.exposures.months import month_map
@@ -66,13 +66,15 @@ def exposure(
         What the models said, or where they were right. Scores, and several trials, count as right from a half on.
     dates : (n_examples,), or dict by id, or str
         When each example was published: 2023-09-30, or a month, which means its last day; or the name of a column.
-        Examples without a date serve as reference only.
+        A Series of pandas goes by the ids in its index, in `strata` too, and in `cutoffs` and `families` by names;
+        one whose index only numbers its rows, in order. Examples without a date serve as reference only.
     cutoffs : (n_models,), or dict by name
         Until when each model could have seen examples. Models without a cutoff tell how hard examples are in the
         margins test, as if they could have seen nothing; no other model is compared with them alone.
-    seen : (n_models, n_examples) of 0 and 1, or Predictions, optional
-        Who could have seen what, instead of cutoffs; every cell of it must be there. With `dates`, cutoffs that fit
-        better can still be looked for.
+    seen : (n_models, n_examples) of 0 and 1, Predictions or frame, optional
+        Who could have seen what, instead of cutoffs; every cell of it must be there. A frame goes by the names of
+        models and ids in its index and columns, or is read as `load_predictions` reads it. With `dates`, cutoffs that
+        fit better can still be looked for.
     strata : (n_examples,), or str, or several str, optional
         Examples are compared within strata only: an array, or names of columns.
     families : (n_models,), or dict by name, optional
@@ -214,7 +216,8 @@ class _Run:
         }
         examples, families = weights(b, left)
         # where no exposed success can move, p is 1 whatever the results are
-        floor = smallest_margins(b, self.n_resamples, self.reach) if whole.totals.std() > 0 else 1.0
+        still = self.n_resamples >= TELLING and whole.totals.std() == 0
+        floor = 1.0 if still else smallest_margins(b, self.n_resamples, self.reach)
         z_all = standardised((b.right & b.seen).sum(axis=1), whole.by_model.mean(axis=0), whole.by_model.std(axis=0))
         return self._made(
             ruling=judge(p_margins, placebo, self.level, floor),

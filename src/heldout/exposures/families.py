@@ -28,6 +28,7 @@ from heldout.statistics.margins import MISSING, Cells, MarginChains, monte_carlo
 Floats = NDArray[np.float64]
 
 DRAWS = 10  # times a member of each family is drawn
+TELLING = 19  # tables from which on it is told that no exposed success can move, where none of them moved any
 LEAST = 999  # tables of each such draw, at least where so many are asked for
 WIDE = 500_000  # cells of a table from which on fewer tables are drawn for checks and for every delta
 

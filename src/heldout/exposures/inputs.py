@@ -9,16 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from heldout.checks import EXAMPLE, plain_name
 from heldout.errors import InputError
 from heldout.exposures.dates import Days, read_dates
-from heldout.frames import is_frame
+from heldout.frames import MAKERS, is_frame
 from heldout.predictions import Predictions, load_predictions
-from heldout.predictions.values import is_gap, listing
+from heldout.predictions.values import as_text, is_gap, listing, repeated
 from heldout.statistics.margins import MISSING, Cells
 
 Flags = NDArray[np.bool_]
 HALF = 0.5  # of the trials of a cell, or of a score, from which on it counts as right
 FEWEST = 3  # models
+SEEN = "seen"  # the column of a long table of who could have seen what
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -91,6 +93,8 @@ def read_board(
             "tell how hard an example is."
         )
     ids = table.ids or tuple(str(j) for j in range(n))
+    if is_frame(seen):
+        seen = _of_frame(table, seen)
     when, until, flags, known = _exposure(table, ids, dates, cutoffs, seen)
     undated = 0 if when is None else int(np.isnat(when).sum())
     if isinstance(seen, Predictions):
@@ -184,6 +188,25 @@ def _given(table: Predictions, seen: Any) -> tuple[Flags, Flags]:
     return values.astype(bool), np.ones(table.n_models, dtype=bool)
 
 
+def _of_frame(table: Predictions, frame: Any) -> Predictions | NDArray[Any]:
+    """A frame of 1 and 0, by the names of models and ids in its index and its columns, whichever holds which; or as
+    the CSV of it would be read. Where neither has names, its cells are taken in order."""
+    index, columns = getattr(frame, "index", None), [str(name) for name in frame.columns]
+    rows = None if index is None or _is_numbering(index) else [str(name) for name in index]
+    numbered = columns in ([str(i) for i in range(len(columns))], [f"column_{i}" for i in range(len(columns))])
+    if rows is None and numbered:
+        return np.asarray(frame)
+    if rows is not None and not {plain_name(name) for name in columns} & {*EXAMPLE.usual, SEEN}:
+        cells = frame.to_numpy()
+        if not set(rows) & set(table.names) and set(columns) & set(table.names):
+            rows, columns, cells = columns, rows, cells.T
+        if set(rows) & set(table.names):
+            gaps = np.array([[is_gap(cell) for cell in row] for row in cells.tolist()], dtype=bool).reshape(cells.shape)
+            flags = np.where(gaps, 0, cells)
+            return Predictions.from_correct(flags, names=rows, ids=columns, observed=~gaps)
+    return load_predictions(frame, correct_key=SEEN if SEEN in columns else None)
+
+
 def _places(table: Predictions, seen: Predictions) -> NDArray[np.intp]:
     """Where `seen` has each example of the table; -1 where it does not."""
     if seen.ids is not None and table.ids is not None:
@@ -204,9 +227,49 @@ def _nobody(when: Days | None, until: Days | None) -> str:
     )
 
 
+def _is_series(values: Any) -> bool:
+    """Whether this is somebody's column; nothing is imported to find out."""
+    return any(c.__name__ == "Series" and c.__module__.partition(".")[0] in MAKERS for c in type(values).__mro__)
+
+
+def _is_numbering(index: Any) -> bool:
+    """Whether an index only numbers its rows, as one does that nobody gave."""
+    return [type(i) is int and i == place for place, i in enumerate(index.tolist())] == [True] * len(index)
+
+
+def _named(values: Any, names: Sequence[str], what: str, noun: str, source: str) -> Any:
+    """A mapping by name of what has names, an index of pandas too; everything else as it is.
+
+    An index that only numbers the rows says nothing, unless these numbers are names in another order.
+    """
+    if is_frame(values):
+        raise InputError(f"`{what}` is a table; give one of its columns, indexed by {noun}, or a dict.")
+    if isinstance(values, Mapping):
+        return {as_text(name): value for name, value in values.items()}
+    index = getattr(values, "index", None) if _is_series(values) else None
+    if index is None:
+        return values
+    given = [as_text(name) for name in index.tolist()]
+    if _is_numbering(index) and (set(given) != set(names) or given == list(names)):
+        return values
+    way_out = f"index it by {noun}, or give `{what}.tolist()` if its values are in order"
+    if not set(given) & set(names):
+        raise InputError(
+            f"`{what}` has the index {listing(given)}, and {source} has no such {noun}; it has "
+            f"{listing(list(names))}. Either {way_out}."
+        )
+    twice = repeated(given)
+    if twice:
+        raise InputError(f"`{what}` has {listing(twice)} more than once in its index; one value is needed for each.")
+    if _is_numbering(index):
+        raise InputError(f"`{what}` has an index of numbers, which may be names or places; {way_out}.")
+    return dict(zip(given, values.tolist(), strict=True))
+
+
 def _by_example(values: Any, table: Predictions, ids: Sequence[str], what: str) -> list[Any]:
-    """One value for each example: of a column, of a mapping by id, or in order."""
+    """One value for each example: of a column, by id of a mapping or an index, or in order."""
     n = table.n_examples
+    values = _named(values, ids, what, "id", table.source)
     if isinstance(values, str):
         if values not in table.columns:
             raise InputError(
@@ -215,6 +278,8 @@ def _by_example(values: Any, table: Predictions, ids: Sequence[str], what: str) 
             )
         return list(table.columns[values].tolist())
     if isinstance(values, Mapping):
+        if values and what == "strata" and not set(values) & set(ids):
+            raise InputError(f"`strata` names no example of {table.source}; the first are {listing(list(values))}.")
         return [values.get(name) for name in ids]
     given = list(values)
     if len(given) != n:
@@ -224,6 +289,7 @@ def _by_example(values: Any, table: Predictions, ids: Sequence[str], what: str) 
 
 def _by_model(values: Any, table: Predictions, what: str) -> list[Any]:
     """One value for each model, by name or in order; a name that is not there is a slip."""
+    values = _named(values, table.names, what, "model", table.source)
     if isinstance(values, Mapping):
         strangers = [str(name) for name in values if name not in table.names]
         if strangers:
@@ -244,18 +310,37 @@ def _strata(table: Predictions, ids: Sequence[str], strata: Any) -> tuple[NDArra
     if strata is None:
         return np.zeros(n, dtype=np.intp), ("all",)
     several: list[Any]
-    if isinstance(strata, (str, Mapping)):
+    if isinstance(strata, (str, Mapping)) or _is_series(strata):
         several = [strata]
+    elif is_frame(strata):
+        several = [strata[name] for name in strata.columns]
     else:
         several = list(strata)
         if not (several and all(isinstance(s, str) and s in table.columns for s in several)) and (
-            len(several) == n and not isinstance(several[0], (list, tuple, np.ndarray, Mapping))
+            len(several) == n
+            and not isinstance(several[0], (list, tuple, np.ndarray, Mapping))
+            and not _is_series(several[0])
         ):
             several = [several]
     columns = [_by_example(one, table, ids, "strata") for one in several]
-    texts = [" ".join("?" if is_gap(v) else str(v) for v in row) for row in zip(*columns, strict=True)]
-    names, codes = np.unique(texts, return_inverse=True)
-    return codes.reshape(n).astype(np.intp), tuple(names.tolist())
+    rows = [tuple(None if is_gap(v) else str(v) for v in row) for row in zip(*columns, strict=True)]
+    found = sorted(set(rows), key=lambda row: (_joined(row), [value or "" for value in row], row.count(None)))
+    place = {row: g for g, row in enumerate(found)}
+    names = [_joined(row) for row in found]
+    alike = set(repeated(names))
+    names = [_joined(row, quoted=name in alike) for row, name in zip(found, names, strict=True)]
+    return np.array([place[row] for row in rows], dtype=np.intp), tuple(names)
+
+
+def _joined(row: Sequence[str | None], *, quoted: bool = False) -> str:
+    """The name of a stratum; its values are quoted where it would be that of another one.
+
+    Examples
+    --------
+    >>> _joined(("a b", None)), _joined(("a b", None), quoted=True)
+    ('a b ?', "'a b' ?")
+    """
+    return " ".join("?" if value is None else repr(value) if quoted else value for value in row)
 
 
 def _families(table: Predictions, families: Any) -> tuple[NDArray[np.intp], tuple[str, ...]]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from heldout import summary as page
+from heldout.exposures.families import TELLING
 from heldout.exposures.placebo import ENOUGH
 from heldout.exposures.result import ExposureResult, ModelExposure
 from heldout.statistics.paired import is_told
@@ -111,7 +112,7 @@ def _sentences(result: ExposureResult) -> Iterator[str]:
 
 def _reasons(result: ExposureResult) -> Iterator[str]:
     """Why it cannot be told, each with its remedy."""
-    if result.spread == 0:
+    if result.spread == 0 and result.n_resamples >= TELLING:
         yield (
             "Given how many examples each model and how many models each example has right, no exposed success can "
             "move, and p of the margins test is always 1. Models with other cutoffs, or coarser strata, would tell "
@@ -119,7 +120,7 @@ def _reasons(result: ExposureResult) -> Iterator[str]:
         )
     elif result.smallest_p_margins > result.level:
         yield (
-            f"With {result.n_resamples:,} tables the margins test cannot go below "
+            f"With {page.counted(result.n_resamples, 'table')} the margins test cannot go below "
             f"{page.p_text(result.smallest_p_margins)}; draw more (--resamples {math.ceil(20 / result.level) - 1})."
         )
     if result.assignments < ENOUGH or result.smallest_p > max(result.level, 1 / (result.n_resamples + 1)):
@@ -176,7 +177,7 @@ def _warnings(result: ExposureResult) -> Iterator[str]:
             f"cutoffs, which they cannot have seen (p = {page.p_text(control.p_value)}). Part of the excess may be "
             "drift, or cutoffs are later than declared."
         )
-    still = [part for part in result.strata if part.spread == 0]
+    still = [part for part in result.strata if part.spread == 0 and result.n_resamples >= TELLING]
     if still and len(result.strata) > 1:
         cells = sum(part.exposed for part in still)
         yield (
@@ -214,9 +215,9 @@ def _figures(result: ExposureResult) -> Iterator[page.Figure]:
 def _effect(result: ExposureResult) -> page.Figure:
     value, (low, high) = result.effect_log_odds, result.interval
     if math.isnan(value):
-        return page.Figure(
-            name="Effect of exposure", value=page.fixed(value, 2), note="no exposed success can move", strong=False
-        )
+        few = result.n_resamples < TELLING
+        note = "not defined with so few tables" if few else "no exposed success can move"
+        return page.Figure(name="Effect of exposure", value=page.fixed(value, 2), note=note, strong=False)
     odds = "∞" if value == math.inf else page.fixed(math.exp(value), 2)
     ends = "not defined with so few tables" if math.isnan(low) else f"{_odds(low)} to {_odds(high)}"
     return page.Figure(

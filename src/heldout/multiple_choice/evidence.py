@@ -19,8 +19,10 @@ from heldout.multiple_choice.detectable import detectable_share, learnt
 from heldout.multiple_choice.layout import Arranged
 from heldout.multiple_choice.result import (
     MOST_UNREAD,
+    UNEVEN,
     Alternative,
     Basis,
+    CompleteItems,
     Exhibit,
     ItemOrders,
     LeftOut,
@@ -53,6 +55,8 @@ LEAST = sys.float_info.min  # p-values below underflow
 BARS = 60  # of the histogram, at most
 DRAWS = 999  # that tell mean and spread where neither has a closed form
 
+LOGGED = "logged"  # orders that existing runs have, each run by itself
+
 Floats = NDArray[np.float64]
 
 
@@ -80,12 +84,31 @@ class Gathered:
     how: dict[str, str]
 
     @cached_property
+    def unread(self) -> NDArray[np.bool_]:
+        """Of each answer, whether no option could be read; a log may say that it is right, and not which it is."""
+        return np.asarray((self.runs.chosen == UNPARSED) & self.runs.wrong)
+
+    @cached_property
+    def complete(self) -> Runs | None:
+        """The items with all of their answers, where the orders are of existing runs and some answers are unread.
+
+        An item is here or not whichever of its orders is the printed one.
+        """
+        if self.kind != LOGGED or not self.unread.any():
+            return None
+        return self.runs.select(np.flatnonzero(~self.is_torn))
+
+    @property
+    def is_torn(self) -> NDArray[np.bool_]:
+        """Of each item, whether some of its answers are unread."""
+        return np.asarray(np.logical_or.reduceat(self.unread, self.runs.starts[:-1]))
+
+    @cached_property
     def said(self) -> dict[str, Any]:
         """Fields of the result that hold whatever the tests say."""
         r = self.runs
         counts = np.diff(r.starts)
         printed = r.starts[:-1]
-        unparsed = (r.chosen == UNPARSED) & r.wrong  # a log may say that an answer is right, and not which it is
         return {
             "errors_printed": int(r.wrong[printed].sum()),
             "n_items": len(r.items),
@@ -100,8 +123,8 @@ class Gathered:
             "n_given": self.n_given,
             "repeat_rate": r.repeat_rate,
             "n_repeated": r.n_repeats,
-            "unparsed": int(unparsed.sum()),
-            "unparsed_printed": int(unparsed[printed].sum()),
+            "unparsed": int(self.unread.sum()),
+            "unparsed_printed": int(self.unread[printed].sum()),
             "refused": r.n_refused,
             "fdr": FDR,
             "model": r.model,
@@ -112,12 +135,26 @@ class Gathered:
         }
 
 
-def judged(asked: Gathered, declared: Declared, *, n_jobs: int) -> OptionsResult:
-    """All tests; the verdict is the one that was declared."""
-    r, uniform = asked.runs, declared.uniform
+@dataclass(frozen=True, eq=False)
+class _Tests:
+    """All tests of some items."""
+
+    errors: ArrangementTestResult
+    declared: ArrangementTestResult | OrbitTestResult  # the one of the verdict
+    p_values: PValues
+    n_wrong: int  # as printed
+
+    @property
+    def p_value(self) -> float:
+        return max(float(self.declared.p_value), LEAST)
+
+    @property
+    def is_worse(self) -> bool:
+        return self.n_wrong > self.declared.expected
+
+
+def _tests(r: Runs, declared: Declared, n_jobs: int) -> _Tests:
     how: dict[str, Any] = {"alternative": declared.alternative, "mid_p": declared.mid_p}
-    counts = np.diff(r.starts)
-    known = ~np.logical_or.reduceat(np.isnan(r.scores), r.starts[:-1])
     ranks = order_ranks(r.starts, r.scores)
     errors, by_rank = arrangement_tests(
         r.starts, r.positions, [r.wrong, ranks], strata=r.strata, n_resamples=declared.n_resamples, n_jobs=n_jobs,
@@ -125,30 +162,61 @@ def judged(asked: Gathered, declared: Declared, *, n_jobs: int) -> OptionsResult
     )  # fmt: skip
     exact = orbit_test(r.wrong, starts=r.starts, **how)
     p_ranks = math.nan
-    if known.any():
-        p_ranks = (rank_sum_test(r.starts, r.scores, **how) if uniform else by_rank).p_value
-    exactly = max(exact.p_value, LEAST)
-    p_values = PValues(conditional=float(errors.p_value), poisson_binomial=exactly, ranks=max(float(p_ranks), LEAST))
-    chosen = exact if uniform else errors
-    ruling = _ruling(max(float(chosen.p_value), LEAST), asked, declared)
+    if _known(r).any():
+        p_ranks = (rank_sum_test(r.starts, r.scores, **how) if declared.uniform else by_rank).p_value
+    return _Tests(
+        errors=errors,
+        declared=exact if declared.uniform else errors,
+        p_values=PValues(
+            conditional=float(errors.p_value),
+            poisson_binomial=max(exact.p_value, LEAST),
+            ranks=max(float(p_ranks), LEAST),
+        ),
+        n_wrong=int(r.wrong[r.starts[:-1]].sum()),
+    )
+
+
+def _known(r: Runs) -> NDArray[np.bool_]:
+    """Of each item, whether all of its scores are known."""
+    return np.asarray(~np.logical_or.reduceat(np.isnan(r.scores), r.starts[:-1]))
+
+
+def judged(asked: Gathered, declared: Declared, *, n_jobs: int) -> OptionsResult:
+    """All tests; the verdict is the one that was declared."""
+    r, uniform = asked.runs, declared.uniform
+    counts = np.diff(r.starts)
+    tests = _tests(r, declared, n_jobs)
+    whole = _tests(asked.complete, declared, n_jobs) if asked.complete is not None and asked.complete.items else None
+    p = tests.p_value
+    if asked.complete is not None:
+        p = _larger(tests, whole, declared)
+    complete = _complete(asked, whole, decides=whole is not None and p > tests.p_value)
+    ruling = _ruling(p, asked, declared, complete, tests.p_values)
     others = (np.add.reduceat(r.wrong.astype(np.int64), r.starts[:-1]) - r.wrong[r.starts[:-1]]) / np.maximum(
         1, counts - 1
     )
-    draws, edges = histogram(errors.drawn, errors.observed)
-    evidence = np.where(np.repeat(known, counts), r.scores, np.where(r.wrong, 0.0, 1.0))
+    shown = whole if whole is not None and complete is not None and complete.decides else tests
+    draws, edges = histogram(shown.errors.drawn, shown.errors.observed)
+    evidence = np.where(np.repeat(_known(r), counts), r.scores, np.where(r.wrong, 0.0, 1.0))
+    if asked.complete is not None:  # a run that was cut off is no evidence of single items
+        evidence = np.where(np.repeat(asked.is_torn, counts), 0.0, evidence)
     listed = memorised_items(r.starts, r.positions, evidence, strata=r.strata, uniform=uniform, q=FDR)
     items = _items(r, listed.p_values, order_ranks(r.starts, evidence), others)
+    reach = math.nan
+    if ruling.outcome != "cannot tell":
+        reach = _reach(r, float(tests.declared.standard_deviation), declared)
+        if asked.complete is not None and whole is not None:
+            also = _reach(asked.complete, float(whole.declared.standard_deviation), declared)
+            reach = math.nan if math.isnan(reach) or math.isnan(also) else max(reach, also)
     return OptionsResult(
         ruling=ruling,
-        p_values=p_values,
-        errors_expected=chosen.expected,
-        errors_spread=chosen.standard_deviation,
+        p_values=tests.p_values,
+        errors_expected=tests.declared.expected,
+        errors_spread=tests.declared.standard_deviation,
         errors_others=float(others.mean()),
         draws=draws,
         draw_edges=edges,
-        detectable=math.nan
-        if ruling.outcome == "cannot tell"
-        else _reach(r, float(chosen.standard_deviation), declared),
+        detectable=reach,
         uniform=uniform,
         positions=_positions(r),
         items=items,
@@ -159,7 +227,36 @@ def judged(asked: Gathered, declared: Declared, *, n_jobs: int) -> OptionsResult
         exhibits=_exhibits(r, items),
         n_resamples=declared.n_resamples,
         seed=declared.seed,
+        complete=complete,
         **asked.said,
+    )
+
+
+def _larger(every: _Tests, whole: _Tests | None, declared: Declared) -> float:
+    """The verdict's p where runs have unread answers; 1 where the two tests point to different sides, or one is none.
+
+    A run that was cut off whatever the items leaves p of the complete items valid. One that was cut off where it would
+    have been wrong has fewer errors among them: as printed, p with unread answers as wrong is then too large, and in
+    other orders that of complete items is. So one of the two holds.
+    """
+    if whole is None or (declared.alternative == "two-sided" and every.is_worse != whole.is_worse):
+        return 1.0
+    return max(every.p_value, whole.p_value)
+
+
+def _complete(asked: Gathered, whole: _Tests | None, *, decides: bool) -> CompleteItems | None:
+    """What is told of the items with all of their answers."""
+    if asked.complete is None:
+        return None
+    nan = math.nan
+    return CompleteItems(
+        n_items=len(asked.complete.items),
+        errors_printed=0 if whole is None else whole.n_wrong,
+        errors_expected=nan if whole is None else float(whole.declared.expected),
+        errors_spread=nan if whole is None else float(whole.declared.standard_deviation),
+        p_values=PValues(conditional=nan, poisson_binomial=nan, ranks=nan) if whole is None else whole.p_values,
+        p_uneven=float(orbit_test(asked.unread, starts=asked.runs.starts, alternative="two-sided").p_value),
+        decides=decides,
     )
 
 
@@ -193,18 +290,43 @@ def not_applicable(asked: Gathered, reason: str, declared: Declared) -> OptionsR
     )
 
 
-def _ruling(p: float, asked: Gathered, declared: Declared) -> Verdict:
+def _ruling(p: float, asked: Gathered, declared: Declared, complete: CompleteItems | None, every: PValues) -> Verdict:
     outcome: Outcome = "depends on the printed order" if p <= declared.level else "no dependence found"
     basis: Basis = "poisson_binomial" if declared.uniform else "conditional"
     reason = _not_arbitrary(asked)
     if p > declared.level:  # where it does stand out, the test holds whatever answers are
         stuck = too_few(least_attainable(asked.runs, declared), declared.level) or _hardly_answered(asked)
+        if complete is not None and asked.complete is not None and not stuck:
+            both = getattr(every, basis), getattr(complete.p_values, basis)
+            stuck = _few_complete(asked.complete, declared) or _hidden(asked, complete, *both)
         if stuck:
             outcome, basis, reason, p = "cannot tell", "neither", stuck, math.nan
     return Verdict(
         outcome=outcome, p_value=p, level=declared.level, rests_on=basis, alternative=declared.alternative,
         mid_p=declared.mid_p, reason=reason,
     )  # fmt: skip
+
+
+def _few_complete(whole: Runs, declared: Declared) -> str:
+    """Why the items with all of their answers cannot tell; empty where they can."""
+    if not whole.items:
+        return "Every item has an answer from which no option could be read, so that there is nothing to compare."
+    stuck = too_few(least_attainable(whole, declared), declared.level)
+    return stuck and f"Of {page.counted(len(whole.items), 'item')} alone every answer could be read. {stuck}"
+
+
+def _hidden(asked: Gathered, complete: CompleteItems, p_wrong: float, p_whole: float) -> str:
+    """Why nothing found says nothing where the run as printed has many more unread answers; empty where it has not."""
+    n, unread = len(asked.runs.items), asked.said["unparsed_printed"]
+    others, many = asked.said["unparsed"] - unread, asked.said["n_answers"] - n
+    if complete.p_uneven > UNEVEN or unread * many <= others * n:
+        return ""
+    return (
+        f"No option could be read from {page.of_text(unread, n)} answers as printed and {page.of_text(others, many)} "
+        f"in other orders (even: p = {page.p_text(complete.p_uneven)}), which hides what the model may "
+        f"know of the printed order. With them as wrong p is {page.p_text(p_wrong)}, and on the "
+        f"{page.counted(complete.n_items, 'item')} with all answers read {page.p_text(p_whole)}."
+    )
 
 
 def _hardly_answered(asked: Gathered) -> str:

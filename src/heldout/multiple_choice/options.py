@@ -10,7 +10,15 @@ from typing import Any
 from heldout.checks import check_count, check_n_jobs, check_seed, check_share
 from heldout.errors import InputError
 from heldout.multiple_choice.asking import REPEATS, ask, exchangeable_items, how_asked, prepare
-from heldout.multiple_choice.evidence import Declared, Gathered, judged, least_attainable, not_applicable, too_few
+from heldout.multiple_choice.evidence import (
+    LOGGED,
+    Declared,
+    Gathered,
+    judged,
+    least_attainable,
+    not_applicable,
+    too_few,
+)
 from heldout.multiple_choice.items import Items
 from heldout.multiple_choice.readers import read_items
 from heldout.multiple_choice.result import Alternative, LeftOut, OptionsResult
@@ -191,4 +199,4 @@ def _of_runs(runs: Runs, declared: Declared) -> Gathered:
         kept, left = exchangeable_items(runs.items, shuffled=declared.uniform)
         runs, gone = runs.select(kept), [*gone, *left]
     how = {"runs": ", ".join(runs.names)} if runs.names else {}
-    return Gathered(runs=runs, left=tuple(gone), n_given=n_given, kind="logged", digest=digest, how=how)
+    return Gathered(runs=runs, left=tuple(gone), n_given=n_given, kind=LOGGED, digest=digest, how=how)

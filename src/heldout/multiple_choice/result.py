@@ -18,6 +18,7 @@ Basis = Literal["conditional", "poisson_binomial", "neither"]
 Alternative = Literal["overfitted", "two-sided"]
 
 MOST_UNREAD = 0.5  # share of answers without an option above which nothing found is no verdict
+UNEVEN = 0.01  # p from which on unread answers of runs lie otherwise as printed than in other orders
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +41,26 @@ class PValues:
     conditional: float
     poisson_binomial: float
     ranks: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompleteItems:
+    """The items of which every order's answer could be read, where some answers of existing runs could not.
+
+    The printed order is a run of its own there, and a run may be cut off for reasons of its own: counted as wrong, its
+    unread answers look like knowledge of the printed order, or hide it. Whether an item is complete does not depend on
+    which of its orders is the printed one, so that the tests hold of these items, too. `p_uneven` is the exact
+    two-sided p of as many unread answers as printed, given how many each item has; `decides` whether the verdict's p
+    is that of these items, the larger of the two.
+    """
+
+    n_items: int
+    errors_printed: int
+    errors_expected: float
+    errors_spread: float
+    p_values: PValues
+    p_uneven: float
+    decides: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,16 +127,17 @@ class OptionsResult(Result):
     ----------
     ruling : Verdict
         By the conditional test, or by the Poisson-binomial one where uniformity was declared. Its p is NaN where
-        nothing can be told.
+        nothing can be told; of existing runs with unread answers it is the larger of that in `p_values` and that in
+        `complete.p_values`.
     p_values : PValues
-        Of all three tests.
+        Of all three tests, unread answers being wrong.
     errors_printed, errors_expected, errors_spread : float
         Errors in the printed orders, and their mean and standard deviation over other orders with the answers as often
-        at each place.
+        at each place; unread answers are errors.
     errors_others : float
         Share of errors in the other orders.
     draws, draw_edges : arrays
-        Errors of the arrangements that were drawn, as a histogram.
+        Errors of the arrangements that were drawn, as a histogram; of complete items where these decide.
     detectable : float
         Smallest share of items, memorised in their printed order, that would have been found with power 0.8; NaN where
         there is none. A plug-in, by the normal approximation.
@@ -156,6 +178,9 @@ class OptionsResult(Result):
         False discovery rate of the list.
     exhibits : tuple of Exhibit
         The items with the strongest evidence.
+    complete : CompleteItems, optional
+        The same tests of the items without unread answers; None where all answers could be read, or a model was asked
+        for all orders together.
     n_resamples, seed : int
         What `options` was given.
     asked : dict of str
@@ -219,6 +244,7 @@ class OptionsResult(Result):
     source: str
     data_digest: str
     version: str
+    complete: CompleteItems | None = None
     created: str = field(default_factory=today)
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 
 from heldout import summary as page
 from heldout.multiple_choice.left_out.reasons import OF_ITEMS, REASONS
-from heldout.multiple_choice.result import MOST_UNREAD, Exhibit, OptionsResult, strength
+from heldout.multiple_choice.result import MOST_UNREAD, CompleteItems, Exhibit, OptionsResult, strength
 from heldout.multiple_choice.sortedness import BY
 from heldout.scorers.choices import LETTERS, UNPARSED
 
@@ -18,6 +18,7 @@ SCORE = "Score as printed"
 LISTED, OPEN, SHOWN = 60, 10, 6  # items on the page, before it is unfolded, and shown in their orders
 PRINTED = {True: 10, False: 3}  # by whether some are listed
 MUCH = 0.05  # share of answers without an option from which on a reader is warned
+ODD = 0.05  # p from which on a reader is told that unread answers of runs lie unevenly
 QUESTION = 70  # characters of a question in a table
 
 HEADLINES = {
@@ -35,6 +36,11 @@ CONDITIONAL = (
 DECLARED = (
     "The verdict is the Poisson-binomial test’s, since the printed orders were declared to be shuffled: each item is "
     "wrong as printed with the share of its orders that are wrong."
+)
+TORN = (
+    "The printed order is a run of its own, and some answers of the runs could not be read. As declared up front, p is "
+    "then the larger of two: with these answers as wrong, and on the items of which every order’s answer could be "
+    "read. Whether an item is such a one does not depend on which of its orders is the printed one."
 )
 ARBITRARY = (
     "Besides the answer’s place, printed orders are taken to be arbitrary; items whose set of options suggests "
@@ -138,7 +144,11 @@ def options_summary(result: OptionsResult) -> page.Summary:
         sections=tuple(_sections(result))
         if tested
         else (page.Section.of(NEXT, page.Points(NEXT_ALONE), printed=True),),
-        closing=(DECLARED if result.uniform else f"{CONDITIONAL}{WITHIN * _is_parted(result)}.", ARBITRARY)
+        closing=(
+            DECLARED if result.uniform else f"{CONDITIONAL}{WITHIN * _is_parted(result)}.",
+            *([] if result.complete is None else [TORN]),
+            ARBITRARY,
+        )
         if told
         else (),
         origin=page.origin(result, ("Model", result.model), ("Arrangements drawn", drawn)),
@@ -153,10 +163,21 @@ def _sentences(result: OptionsResult) -> Iterator[str]:
         return
     where = "over all orders" if result.uniform else "in other orders, with each place holding the answer as often"
     expected = f"{page.fixed(result.errors_expected, 1)} ± {page.fixed(result.errors_spread, 1)}"
-    yield (
-        f"p = {page.p_text(result.p_value)}: {result.errors_printed:,} of {result.n_items:,} items are wrong as "
-        f"printed; {expected} are expected {where}."
-    )
+    c = result.complete
+    if c is None:
+        yield (
+            f"p = {page.p_text(result.p_value)}: {result.errors_printed:,} of {result.n_items:,} items are wrong as "
+            f"printed; {expected} are expected {where}."
+        )
+    else:
+        own = f"{page.fixed(c.errors_expected, 1)} ± {page.fixed(c.errors_spread, 1)}"
+        p_wrong, p_whole = map(page.p_text, _both(result, c))
+        yield (
+            f"p = {page.p_text(result.p_value)}, {_which(result, c)}: {p_whole} on the "
+            f"{page.counted(c.n_items, 'item')} of which every order’s answer could be read ({c.errors_printed:,} "
+            f"wrong as printed; {own} expected {where}), and {p_wrong} with unread answers as wrong "
+            f"({result.errors_printed:,} of {result.n_items:,} wrong as printed; {expected} expected)."
+        )
     if result.items and all(item.wrong_others == item.wrong_printed for item in result.items):
         yield "Each item is right in all of its orders, or wrong in all of them."
     if _worse(result):
@@ -165,12 +186,41 @@ def _sentences(result: OptionsResult) -> Iterator[str]:
         yield _detectable(result)
 
 
+def _both(result: OptionsResult, complete: CompleteItems) -> tuple[float, float]:
+    """The verdict's test with unread answers as wrong, and of the items that have none."""
+    name = "poisson_binomial" if result.uniform else "conditional"
+    return getattr(result.p_values, name), getattr(complete.p_values, name)
+
+
+def _which(result: OptionsResult, complete: CompleteItems) -> str:
+    apart = result.p_value > max(_both(result, complete))
+    return "as two tests point to different sides" if apart else "the larger of two"
+
+
+def _shown_p(result: OptionsResult, name: str) -> str:
+    """Of a test, the larger where there are two."""
+    p = getattr(result.p_values, name)
+    also = math.nan if result.complete is None else getattr(result.complete.p_values, name)
+    return page.p_text(max(p, also) if math.isfinite(also) else p)
+
+
+def _sides(result: OptionsResult) -> str:
+    """Unread answers as printed, and in other orders."""
+    n, many = result.n_items, result.n_answers - result.n_items
+    unread = result.unparsed_printed
+    others = page.of_text(result.unparsed - unread, many)
+    return f"as printed {page.of_text(unread, n)}, in other orders {others}"
+
+
 def _is_parted(result: OptionsResult) -> bool:
     """Whether there are more strata than numbers of options."""
     return result.n_strata > len(result.positions.counts)
 
 
 def _worse(result: OptionsResult) -> bool:
+    c = result.complete
+    if c is not None and c.decides:
+        return result.verdict == "depends on the printed order" and c.errors_printed > c.errors_expected
     return result.verdict == "depends on the printed order" and result.errors_printed > result.errors_expected
 
 
@@ -204,7 +254,7 @@ def _warnings(result: OptionsResult) -> Iterator[str]:
         yield (
             "The printed orders were declared to be shuffled, but right answers are not at all places alike (p = "
             f"{page.p_text(result.positions.p_value)}): the Poisson-binomial p does not hold then. Leave --shuffled "
-            f"out; the conditional test has p = {page.p_text(result.p_values.conditional)}."
+            f"out; the conditional test has p = {_shown_p(result, 'conditional')}."
         )
     at = [k for k, counts in result.positions.counts.items() if max(counts) == sum(counts)]
     if len(at) == len(result.positions.counts) and is_skewed(result):
@@ -224,10 +274,19 @@ def _warnings(result: OptionsResult) -> Iterator[str]:
         )
     if result.mid_p:
         yield "p is a mid-p, which is not valid: it may be too small, by up to half the probability of what was seen."
-    if is_often_unread(result):
+    c = result.complete
+    if c is not None and (is_often_unread(result) or c.p_uneven <= ODD):
+        uneven = f", which is uneven (p = {page.p_text(c.p_uneven)})" if c.p_uneven <= ODD else ""
+        yield (
+            f"Answers from which no option could be read: {_sides(result)}{uneven}. The printed order is a run of its "
+            "own: one that was cut off, or failed, looks like knowledge of the printed order, or hides it. "
+            f"{READABLE[True]}"
+        )
+    elif c is None and is_often_unread(result):
+        valid = ", which is valid and costs power" if result.kind != "logged" and not result.differences else ""
         yield (
             f"Answers from which no option could be read: {page.of_text(result.unparsed, result.n_answers)}. They "
-            f"count as wrong, which is valid and costs power. {READABLE[result.kind == 'logged']}"
+            f"count as wrong{valid}. {READABLE[result.kind == 'logged']}"
         )
 
 
@@ -235,20 +294,31 @@ def _figures(result: OptionsResult) -> tuple[page.Figure, ...]:
     p, n = result.p_values, result.n_items
     sides = "one-sided" if result.alternative == "overfitted" else "two-sided"
     others = (
-        f"not the verdict’s: Poisson-binomial {page.p_text(p.poisson_binomial)}, valid only if orders were shuffled"
+        f"not the verdict’s: Poisson-binomial {_shown_p(result, 'poisson_binomial')}, valid only if orders were "
+        "shuffled"
     )
     if result.uniform:
-        others = f"not the verdict’s: conditional {page.p_text(p.conditional)}"
-    ranks = f"sum of ranks {page.p_text(p.ranks)}" if math.isfinite(p.ranks) else "ranks not applicable"
+        others = f"not the verdict’s: conditional {_shown_p(result, 'conditional')}"
+    ranks = f"sum of ranks {_shown_p(result, 'ranks')}" if math.isfinite(p.ranks) else "ranks not applicable"
+    c = result.complete
+    two = "" if c is None else "each the larger of two; "
     expected = page.percent(1 - result.errors_expected / n)
     share = "none" if math.isnan(result.detectable) else page.percent(result.detectable)
     basis = f"of items memorised as printed, with power 0.8 at level {result.level:g}; normal approximation, plug-in"
     elsewhere = f"{page.percent(1 - result.errors_others)} over the other orders"
+    if c is not None:
+        elsewhere += ", unread answers as wrong"
+        if c.n_items:
+            elsewhere += (
+                f"; {page.percent(1 - c.errors_printed / c.n_items)} as printed on the "
+                f"{page.counted(c.n_items, 'item')} with all answers read, "
+                f"{page.percent(1 - c.errors_expected / c.n_items)} expected"
+            )
     return page.figures(
         (
             "p",
             page.p_text(result.p_value),
-            f"{sides}{_least(result)}{', mid-p, not valid' * result.mid_p}; {others}; {ranks}",
+            f"{sides}{_least(result)}{', mid-p, not valid' * result.mid_p}; {two}{others}; {ranks}",
         ),
         (
             SCORE,
@@ -282,7 +352,14 @@ def _facts(result: OptionsResult) -> Iterator[tuple[str, str]]:
     yield "Orders", f"{which}: {KINDS[result.kind]}; {result.n_answers:,} answers"
     unread = f"{page.of_text(result.unparsed, result.n_answers)} of the answers, {result.unparsed_printed:,} as printed"
     refused = f", {result.refused:,} refused by the endpoint" if result.refused else ""
-    yield "No option could be read", f"{unread}{refused}; count as wrong"
+    c = result.complete
+    if c is None:
+        yield "No option could be read", f"{unread}{refused}; count as wrong"
+    else:
+        yield "No option could be read", f"{_sides(result)} (even: p = {page.p_text(c.p_uneven)})"
+        p_wrong, p_whole = map(page.p_text, _both(result, c))
+        whole = f"{p_whole} on {page.counted(c.n_items, 'item')} with all answers read"
+        yield "p of the two tests", f"{p_wrong} with unread answers as wrong; {whole}"
     if result.n_repeated:
         yield "Same answer twice", f"{page.percent(result.repeat_rate)} of {result.n_repeated:,} asked twice"
     yield "Answer positions", _positions_text(result)
@@ -331,6 +408,8 @@ def _next(result: OptionsResult) -> tuple[str, ...]:
         return NEXT_FOUND
     if result.verdict == "cannot tell":
         unread, logged = result.unparsed > MOST_UNREAD * result.n_answers, result.kind == "logged"
+        if result.complete is not None and not unread:
+            return READABLE[True], NEXT_ORDERS[True]
         return (READABLE[logged], *NEXT_UNREAD) if unread else (NEXT_ORDERS[logged],)
     return NEXT_QUIET
 
@@ -342,14 +421,18 @@ def _not_meant(result: OptionsResult) -> tuple[str, ...]:
 def _histogram(result: OptionsResult) -> page.LineChart | None:
     if len(result.draws) == 0:
         return None
+    c = result.complete
+    decides = c is not None and c.decides
+    errors = c.errors_printed if c is not None and c.decides else result.errors_printed
+    of_which = f", of the {page.counted(c.n_items, 'item')} with all answers read" if c is not None and decides else ""
     return page.histogram(
         "Errors when each item stands in one of its orders, answers as often at each place",
         page.Axis(label="errors", whole=True, spec=",.4g"),
         "arrangements drawn",
         result.draw_edges.tolist(),
         ("other arrangements", result.draws.tolist(), "a"),
-        caption="How many items are wrong if each stands in an order drawn from its own, and as printed.",
-        verticals=(page.Vertical(x=float(result.errors_printed), text="as printed", style="b"),),
+        caption=f"How many items are wrong if each stands in an order drawn from its own, and as printed{of_which}.",
+        verticals=(page.Vertical(x=float(errors), text="as printed", style="b"),),
     )
 
 
@@ -358,6 +441,8 @@ def _evidence(result: OptionsResult) -> str:
     told = f"Listed at a false discovery rate of {rate}: {page.of_text(result.n_listed, result.n_items)}."
     if not result.uniform:
         told += " Each order is weighted by how often answers are printed at its place, a plug-in."
+    if result.complete is not None:
+        told += " An item with an answer that could not be read has no rank."
     if math.isnan(result.p_values.ranks):
         return f"{told} Without log-probabilities, orders are told apart by right and wrong alone, which says little."
     told += (

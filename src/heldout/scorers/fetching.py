@@ -110,6 +110,7 @@ class Fetching:
                 by_question = {shown[i].question: shown[i] for i in rng.permutation(len(shown)).tolist()}
                 settings = await self._settling.find(ask, list(by_question.values()))
                 asked = self.look_up(shown, settings)
+            self._sender.is_known = True  # by the settings that it takes
             missing = [asked.missing[i] for i in rng.permutation(len(asked.missing))]
             wanted = {key for key, _ in missing}
             times = Counter(key for key in asked.keys if key in wanted)

@@ -43,6 +43,17 @@ class AgainError(Exception):
         self.way_out = "; lower `concurrency` or `rate`, or raise `max_retries`." if busy else "; try again later."
 
 
+class StrangeError(AgainError):
+    """A response that is not of the protocol: of an address that gave answers before, broken for now.
+
+    `unfit` is what it means where there was no answer yet: that the address is another one's.
+    """
+
+    def __init__(self, what: str, unfit: InputError) -> None:
+        super().__init__(f"answers with {what}", None, busy=False)
+        self.unfit = unfit
+
+
 class RefusedError(Exception):
     """The request itself is refused, with its settings perhaps; `complaint` is as it came, and not to be shown.
 
@@ -162,7 +173,7 @@ class Responses:
         return f": {shown.rstrip('.')}" if shown else ""
 
     def _payload(self, response: httpx.Response) -> Any:
-        """The JSON of a response, or a sentence about what it is instead."""
+        """The JSON of a response, or an error about what it is instead."""
         try:
             return json.loads(response.content)
         except ValueError:
@@ -179,7 +190,10 @@ class Responses:
 
     def _not_protocol(self, what: str) -> NoReturn:
         which = "chat completions" if self.api == "chat" else "completions"
-        raise InputError(f"{self.address} answers with {what}, which is not the protocol of OpenAI's {which}; {BASE}.")
+        raise StrangeError(
+            what,
+            InputError(f"{self.address} answers with {what}, which is not the protocol of OpenAI's {which}; {BASE}."),
+        )
 
     def absent(self, error: Exception) -> tuple[str, str]:
         """Why there was no response, in words that follow the address, and the way out, which ends the sentence."""

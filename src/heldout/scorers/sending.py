@@ -10,7 +10,7 @@ from heldout._version import __version__
 from heldout.errors import InputError
 from heldout.scorers.choices import Shown
 from heldout.scorers.completions import Answer
-from heldout.scorers.responses import CONNECT_TIMEOUT, AgainError, Responses
+from heldout.scorers.responses import CONNECT_TIMEOUT, AgainError, Responses, StrangeError
 from heldout.scorers.waiting import Line
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ class Sender:
         limits = self._httpx.Timeout(timeout, connect=min(timeout, CONNECT_TIMEOUT), pool=None)
         self._limits = {"timeout": limits.as_dict()}
         self._reached = False  # whether there was an answer
+        self.is_known = False  # whether there was one, now or in an earlier run
 
     @property
     def address(self) -> str:
@@ -92,9 +93,11 @@ class Sender:
                 async with asyncio.timeout(LATE * self._responses.timeout):
                     response = await client.send(request)
                 answer = self._responses.read(response, one)
-                self._reached = True
+                self._reached = self.is_known = True
                 return answer
             except AgainError as again:
+                if isinstance(again, StrangeError) and not self.is_known:
+                    raise again.unfit from None
                 reason, way_out, wait = again.reason, again.way_out, again.wait
                 if wait is not None:
                     line.hold(wait)
