@@ -490,6 +490,7 @@ def runs():
     return Runs(tables.RESULTS)
 
 
+@pytest.mark.slow
 def test_correlations_that_are_counted(runs):
     """Those that results/tables.md shows with such a p."""
     result = MemorizationResult.of(as_curves.all_curves(runs))

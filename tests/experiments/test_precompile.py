@@ -94,6 +94,7 @@ def ended(process):
     return said
 
 
+@pytest.mark.slow
 def test_shares_make_up_all_kernels_of_a_network(tmp_path):
     shares = ("0", "2"), ("1", "2"), ("0", "1")  # two of two, and all at once
     for process in [start(tmp_path / part / of, "compile_a_share", part, of) for part, of in shares]:
@@ -107,6 +108,7 @@ def test_shares_make_up_all_kernels_of_a_network(tmp_path):
     assert any("cp.async.bulk.tensor" in text for text in whole.values())  # hopper.py's are among them
 
 
+@pytest.mark.slow
 def test_all_that_is_launched_was_compiled(tmp_path):
     """By the check and by steps of six networks, with and without dropout, batch normalisation and moved pictures."""
     for name, (kinds, others) in json.loads(
