@@ -351,17 +351,19 @@ class TestBadInput:
         assert audit_scores(-test, -control, kind="log_likelihood", n_resamples=99)
 
     def test_references_of_another_version_of_the_data(self, data):
-        """Logs come with a digest of every document."""
+        """Logs come with what every document asks, white space aside."""
         model, others, ids, _ = data
         documents = np.array([f"text {i}" for i in ids], dtype=object)
         moved = documents.copy()
         moved[550:] = np.roll(moved[550:], 1)
         moved[0] = None  # not known
         of = {"kind": "margin", "ids": ids}
-        whole = Scores(values=model, columns={"digest of document": documents}, **of)
+        beside = {"digest of document": np.arange(len(ids)).astype(str)}
+        whole = Scores(values=model, columns={"document": documents, **beside}, **of)
+        documents = np.array([f"{text} " for text in documents], dtype=object)
         sets = whole.split(ids[N:])
         others = [
-            Scores(values=others[0], columns={"digest of document": d}, name="old", **of) for d in (documents, moved)
+            Scores(values=others[0], columns={"document": d, **beside}, name="old", **of) for d in (documents, moved)
         ]
         assert audit_scores(*sets, references=others[:1], n_resamples=99)
         told = "'q550' is another document for the reference old than for the model, as are 9 others of 260"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
 import heldout
 from heldout import options
@@ -22,14 +23,15 @@ from tests.report.summaries import check_renderings
 DATA = Path(__file__).parent / "data"
 
 
-def runs_of(seed=0, n=120, others=1, memorised=0.0, cut=(0.0, 0.0), where_wrong=False):
-    """A printed and other runs, of which shares are unread; more often where the model would have been wrong."""
-    rng, m = np.random.default_rng([seed, 7]), 1 + others
+def runs_of(seed=0, n=120, others=1, memorised=0.0, cut=(0.0, 0.0), wrong=(1.0, 1.0), times=(1.0, 1.0)):
+    """A printed and other runs, of which shares are unread; so many times as often where it is wrong, or right."""
+    rng, m = np.random.default_rng([*np.atleast_1d(seed).tolist(), 7]), 1 + others
     at = rng.integers(0, 4, size=(m, n))
     right = rng.random((m, n)) < 0.2 + 0.7 * rng.random(n)
     right[0] |= rng.random(n) < memorised
     chosen = np.where(right, at, (at + rng.integers(1, 4, size=at.shape)) % 4)
-    share = np.array([cut[0], *[cut[1]] * others])[:, None] * (np.where(right, 0.3, 1.7) if where_wrong else 1.0)
+    share, times_wrong, times_right = (np.array([a, *[b] * others])[:, None] for a, b in (cut, wrong, times))
+    share = share * np.where(right, times_right, times_wrong)
     chosen = np.where(rng.random((m, n)) < share, UNPARSED, chosen)
     return Runs(
         items=Items(tuple(Item(str(i), "", tuple("abcd"), int(at[0, i])) for i in range(n)), "made"),
@@ -52,23 +54,27 @@ def plain(text):
 
 
 def test_an_honest_model_is_not_accused_because_another_run_was_cut_off():
+    """Nor is it acquitted by a run that says nothing: what the unread answers were would decide."""
     runs = runs_of(2, cut=(0.0, 0.33))
     found = options(runs, n_resamples=999)
     alone = options(without_torn(runs), n_resamples=999)
+    unread = (runs.chosen == UNPARSED).reshape(-1, 2)
+    against = replace(runs, wrong=runs.wrong & ~np.column_stack([np.zeros(120, bool), unread[:, 1]]).ravel())
     assert found.p_values.conditional < 0.01, "which is all that there was"
-    assert (found.verdict, found.rests_on) == ("no dependence found", "conditional")
-    assert found.p_value == found.complete.p_values.conditional == alone.p_value > 0.05
+    assert (found.verdict, found.rests_on) == ("cannot tell", "neither")
+    assert math.isnan(found.p_value)
     assert found.complete.p_values == replace(found.complete.p_values, **vars(alone.p_values))
     assert (found.complete.n_items, found.complete.errors_printed) == (alone.n_items, alone.errors_printed)
-    assert (found.complete.decides, found.complete.errors_expected) == (True, alone.errors_expected)
-    assert found.draws.tolist() == alone.draws.tolist()
-    assert found.detectable >= alone.detectable > 0
-    unread = (runs.chosen == UNPARSED).reshape(-1, 2)
+    assert found.complete.errors_expected == alone.errors_expected
+    counted = arrangement_test(
+        against.starts, against.positions, against.wrong, n_resamples=9999, rng=np.random.default_rng(0)
+    )
+    assert found.complete.p_against.conditional == pytest.approx(counted.p_value, abs=0.05)
     assert found.complete.p_uneven == orbit_test(unread, alternative="two-sided").p_value < 1e-6
     told, few = plain(found), unread.sum()
-    assert f"p = {alone.p_value:.2g}, the larger of two: {alone.p_value:.2g} on the {alone.n_items} items" in told
-    assert f"and {found.p_values.conditional:.2g} with unread answers as wrong" in told
-    assert f"as printed 0 of 120 (0.0 %), in other orders {few} of 120" in told
+    assert f"0 of 120 (0.0 %) answers as printed and {few} of 120" in told
+    assert f"{found.p_values.conditional:.2g} with all of them as wrong" in told
+    assert f"{alone.p_value:.2g} on the {alone.n_items} items with all answers read" in told
     assert "costs power" not in told
     for text in (found.html(), json.dumps(found.to_dict())):
         assert f"{found.p_values.conditional:.2g}" in text
@@ -76,18 +82,17 @@ def test_an_honest_model_is_not_accused_because_another_run_was_cut_off():
 
 
 def test_other_tests_do_not_contradict_the_verdict():
-    """Those that are shown beside it are the larger of two as well, and no item looks memorised that was cut off."""
+    """Those that are shown beside it count unread answers alike, and no item looks memorised that was cut off."""
     runs = runs_of(2, cut=(0.0, 0.33))
     found = options(runs, n_resamples=999)
-    (figure,) = (one for one in found.summary().figures if one.name == "p")
-    assert found.p_values.poisson_binomial < 0.01 < found.complete.p_values.poisson_binomial
-    assert f"Poisson-binomial {found.complete.p_values.poisson_binomial:.2g}" in plain(figure.note)
+    assert found.p_values.poisson_binomial < 0.01 < found.complete.p_against.poisson_binomial
     torn = (runs.chosen == UNPARSED).reshape(-1, 2).any(axis=1)
     assert all(item.p_value == 1 for item, own in zip(found.items, torn, strict=True) if own)
-    shuffled = options(runs, n_resamples=99, uniform=True)
-    assert (shuffled.verdict, shuffled.rests_on) == ("no dependence found", "poisson_binomial")
-    assert shuffled.p_value == shuffled.complete.p_values.poisson_binomial
-    assert shuffled.p_values.poisson_binomial < 0.01
+    memoriser = options(runs_of(memorised=0.6, cut=(0.02, 0.02)), n_resamples=99, uniform=True)
+    assert (memoriser.verdict, memoriser.rests_on) == ("depends on the printed order", "poisson_binomial")
+    assert memoriser.p_value == memoriser.complete.p_against.poisson_binomial
+    (figure,) = (one for one in memoriser.summary().figures if one.name == "p")
+    assert f"conditional {memoriser.complete.p_against.conditional:.2g}" in plain(figure.note)
 
 
 def test_a_few_uneven_ones_are_told_too():
@@ -111,7 +116,7 @@ def test_a_printed_run_that_was_cut_off_hides_what_is_known(cut, verdict):
     assert memoriser.verdict == "cannot tell"
     assert memoriser.complete.p_values.conditional < 0.05 < memoriser.p_values.conditional
     told = plain(memoriser)
-    assert "which hides what the model may know of the printed order. With them as wrong p is" in told
+    assert "what these were would decide: p is" in told
     assert "Make runs that allow more tokens for an answer" in told.partition("What to do next")[2]
     assert math.isnan(memoriser.p_value)
 
@@ -121,7 +126,7 @@ def test_a_memoriser_with_a_few_unread_answers_is_found(cut):
     found = options(runs_of(memorised=0.5, cut=cut), n_resamples=999)
     assert found.complete.n_items < 120
     assert found.verdict == "depends on the printed order"
-    assert found.p_value == max(found.p_values.conditional, found.complete.p_values.conditional) <= 0.01
+    assert found.p_values.conditional <= found.p_value == found.complete.p_against.conditional <= 0.02
 
 
 def test_tests_that_point_to_different_sides():
@@ -135,7 +140,7 @@ def test_tests_that_point_to_different_sides():
     runs = replace(runs, chosen=chosen.ravel(), wrong=(chosen != at).ravel())
     two = options(runs, n_resamples=999, alternative="two-sided")
     assert max(two.p_values.conditional, two.complete.p_values.conditional) < 0.05
-    assert two.verdict == "cannot tell"
+    assert two.verdict == "cannot tell", "for it is worse as printed only if the unread answers were wrong"
     one = options(runs, n_resamples=999)
     assert (one.verdict, one.p_values.conditional > 0.9) == ("cannot tell", True)
 
@@ -152,7 +157,8 @@ def test_no_item_with_all_of_its_answers():
     chosen[1::2][:30] = runs.chosen[1::2][:30]
     chosen[0:60:2] = np.where(np.arange(30) < 28, UNPARSED, chosen[0:60:2])
     few = options(replace(runs, chosen=chosen, wrong=chosen != runs.positions), n_resamples=99)
-    assert (few.verdict, few.complete.n_items) == ("cannot tell", 2)
+    assert few.complete.n_items == 2
+    assert few.verdict in ("cannot tell", "no dependence found")
 
 
 def test_where_all_answers_could_be_read_or_were_asked_together_nothing_is_new(tmp_path):
@@ -189,20 +195,34 @@ WORLDS = {
     "printed run": {"cut": (0.2, 0.0)},
     "both": {"cut": (0.2, 0.2)},
     "one of four": {"cut": (0.0, 0.2), "others": 3},
-    "printed run where wrong": {"cut": (0.2, 0.0), "where_wrong": True},
+    "printed run where wrong": {"cut": (0.2, 0.0), "wrong": (1.7, 1.0), "times": (0.3, 1.0)},
+    "printed run where wrong, other at random": {"cut": (0.2, 0.2), "times": (0.0, 1.0)},
+    "much of the same": {"cut": (0.4, 0.3), "times": (0.0, 1.0)},
+    "other run where right": {"cut": (0.0, 0.2), "wrong": (1.0, 0.0)},
+    "other run, more where right": {"cut": (0.0, 0.3), "wrong": (1.0, 1 / 3)},
 }
 
 
 @pytest.mark.parametrize("name", list(WORLDS))
-def test_level(name, rng):
-    """False alarms of honest models, by the verdict's rule; with unread answers as wrong alone they are many."""
-    n, both, wrong = 100, 0, 0
-    for seed in range(n):
-        runs = runs_of(1000 + seed, **WORLDS[name])
-        p = [
-            arrangement_test(one.starts, one.positions, one.wrong, n_resamples=99, rng=rng).p_value
-            for one in (runs, without_torn(runs))
-        ]
-        both, wrong = both + (max(p) <= 0.05), wrong + (p[0] <= 0.05)
-    assert both <= n * 0.05 + 3 * math.sqrt(n * 0.05 * 0.95)
-    assert (wrong > 0.3 * n) == (name in ("other run", "one of four"))
+@pytest.mark.parametrize("n", [40, pytest.param(300, marks=pytest.mark.slow)])
+def test_level(name, n):
+    """Verdicts on honest models, whatever the reasons were for which answers could not be read."""
+    tries = 100 if n == 40 else 200
+    said = [options(runs_of([1000, i], n=n, **WORLDS[name]), n_resamples=99).verdict for i in range(tries)]
+    accused = said.count("depends on the printed order")
+    assert binomtest(accused, tries, 0.05, alternative="greater").pvalue > 1e-3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cut", [(0.03, 0.03), (0.0, 0.05), (0.05, 0.0)])
+def test_power(cut):
+    """Few unread answers hide little."""
+    said = [options(runs_of([7, i], n=300, memorised=0.5, cut=cut), n_resamples=99).verdict for i in range(50)]
+    assert said.count("depends on the printed order") >= 45
+
+
+def test_knowledge_that_another_run_hides():
+    """Unread in other orders where it would have been wrong: these answers were the evidence."""
+    told = options(runs_of(5, n=300, memorised=0.5, cut=(0.0, 0.9), times=(1.0, 0.0)), n_resamples=199)
+    assert told.verdict == "cannot tell"
+    assert told.p_values.conditional <= 0.05

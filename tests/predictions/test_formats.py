@@ -317,6 +317,9 @@ class TestCsv:
         with pytest.raises(InputError, match=f"'{name}' looks like the labels: say so with .*labels_key='{name}'"):
             load_predictions(path)
         assert load_predictions(path, labels_key=name).names == ("a", "b")
+        path = write(tmp_path / "x.csv", f"id,label,{name},a\nx,0,0,0\ny,1,1,1\n")
+        with pytest.raises(InputError, match=f"'{name}' looks like the labels"):
+            load_predictions(path)
 
     def test_what_cannot_be_read_moves_no_other_model(self, tmp_path):
         """One number has several spellings, as where tables with and without gaps were put together."""
@@ -330,6 +333,13 @@ class TestCsv:
         assert pool.observed.tolist()[1] == [True, True, True, False]
         named = load_predictions(write(tmp_path / "x.csv", "id,label,a\nx,1.0,1\ny,one,one\n"))
         assert named.correct.tolist() == [[False, True]]  # names are compared as they stand
+        rows = "id,label,a\nw,01,01\nx,1,1\ny,1,01\nz,2,none of these\n"
+        two = load_predictions(write(tmp_path / "x.csv", rows))
+        assert two.correct.tolist() == [[True, True, False, False]]  # two classes that are one number
+        other = load_predictions(write(tmp_path / "x.csv", "id,label,a\nx,100,1e2\ny,10,1_0\nz,2,2\nw,2,ERR\n"))
+        assert other.correct.tolist() == [[False, False, True, False]]
+        with pytest.raises(InputError, match="'NA' stands in 1 cells"):
+            load_predictions(write(tmp_path / "x.csv", "id,label,a\nx,1,1.0\ny,NA,2\n"))
 
     @pytest.mark.parametrize("cell", ["NA", "NaN", "null", "None", "N/A", " "])
     def test_what_says_that_it_is_not_there(self, tmp_path, cell):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -98,6 +98,13 @@ class Gathered:
             return None
         return self.runs.select(np.flatnonzero(~self.is_torn))
 
+    def against(self, *, more: bool = False) -> Runs:
+        """The runs with unread answers as they speak most against fewer errors as printed (or `more`): there they are
+        wrong, and right in other orders (or the other way round). So p is valid whatever the reasons were."""
+        printed = np.zeros(len(self.unread), dtype=bool)
+        printed[self.runs.starts[:-1]] = True
+        return replace(self.runs, wrong=self.runs.wrong & ~(self.unread & (printed if more else ~printed)))
+
     @property
     def is_torn(self) -> NDArray[np.bool_]:
         """Of each item, whether some of its answers are unread."""
@@ -187,15 +194,18 @@ def judged(asked: Gathered, declared: Declared, *, n_jobs: int) -> OptionsResult
     counts = np.diff(r.starts)
     tests = _tests(r, declared, n_jobs)
     whole = _tests(asked.complete, declared, n_jobs) if asked.complete is not None and asked.complete.items else None
-    p = tests.p_value
+    shown, p, complete = tests, tests.p_value, None
     if asked.complete is not None:
-        p = _larger(tests, whole, declared)
-    complete = _complete(asked, whole, decides=whole is not None and p > tests.p_value)
-    ruling = _ruling(p, asked, declared, complete, tests.p_values)
+        shown = _tests(asked.against(), declared, n_jobs)
+        p = shown.p_value
+        if declared.alternative == "two-sided":
+            other = _tests(asked.against(more=True), declared, n_jobs)
+            p = max(p, other.p_value) if shown.is_worse == other.is_worse else 1.0
+        complete = _complete(asked, whole, shown)
+    ruling = _ruling(p, asked, declared, complete, tests, whole)
     others = (np.add.reduceat(r.wrong.astype(np.int64), r.starts[:-1]) - r.wrong[r.starts[:-1]]) / np.maximum(
         1, counts - 1
     )
-    shown = whole if whole is not None and complete is not None and complete.decides else tests
     draws, edges = histogram(shown.errors.drawn, shown.errors.observed)
     evidence = np.where(np.repeat(_known(r), counts), r.scores, np.where(r.wrong, 0.0, 1.0))
     if asked.complete is not None:  # a run that was cut off is no evidence of single items
@@ -203,10 +213,10 @@ def judged(asked: Gathered, declared: Declared, *, n_jobs: int) -> OptionsResult
     listed = memorised_items(r.starts, r.positions, evidence, strata=r.strata, uniform=uniform, q=FDR)
     items = _items(r, listed.p_values, order_ranks(r.starts, evidence), others)
     reach = math.nan
-    if ruling.outcome != "cannot tell":
+    if ruling.outcome != "cannot tell" and (complete is None or complete.p_uneven > UNEVEN):
         reach = _reach(r, float(tests.declared.standard_deviation), declared)
-        if asked.complete is not None and whole is not None:
-            also = _reach(asked.complete, float(whole.declared.standard_deviation), declared)
+        if complete is not None:
+            also = _reach(asked.against(), float(shown.declared.standard_deviation), declared)
             reach = math.nan if math.isnan(reach) or math.isnan(also) else max(reach, also)
     return OptionsResult(
         ruling=ruling,
@@ -232,31 +242,17 @@ def judged(asked: Gathered, declared: Declared, *, n_jobs: int) -> OptionsResult
     )
 
 
-def _larger(every: _Tests, whole: _Tests | None, declared: Declared) -> float:
-    """The verdict's p where runs have unread answers; 1 where the two tests point to different sides, or one is none.
-
-    A run that was cut off whatever the items leaves p of the complete items valid. One that was cut off where it would
-    have been wrong has fewer errors among them: as printed, p with unread answers as wrong is then too large, and in
-    other orders that of complete items is. So one of the two holds.
-    """
-    if whole is None or (declared.alternative == "two-sided" and every.is_worse != whole.is_worse):
-        return 1.0
-    return max(every.p_value, whole.p_value)
-
-
-def _complete(asked: Gathered, whole: _Tests | None, *, decides: bool) -> CompleteItems | None:
-    """What is told of the items with all of their answers."""
-    if asked.complete is None:
-        return None
-    nan = math.nan
+def _complete(asked: Gathered, whole: _Tests | None, against: _Tests) -> CompleteItems:
+    """What is told of the items with all of their answers, and with unread ones counted against the finding."""
+    nan, items = math.nan, asked.complete.items if asked.complete is not None else ()
     return CompleteItems(
-        n_items=len(asked.complete.items),
+        n_items=len(items),
         errors_printed=0 if whole is None else whole.n_wrong,
         errors_expected=nan if whole is None else float(whole.declared.expected),
         errors_spread=nan if whole is None else float(whole.declared.standard_deviation),
         p_values=PValues(conditional=nan, poisson_binomial=nan, ranks=nan) if whole is None else whole.p_values,
+        p_against=against.p_values,
         p_uneven=float(orbit_test(asked.unread, starts=asked.runs.starts, alternative="two-sided").p_value),
-        decides=decides,
     )
 
 
@@ -290,15 +286,16 @@ def not_applicable(asked: Gathered, reason: str, declared: Declared) -> OptionsR
     )
 
 
-def _ruling(p: float, asked: Gathered, declared: Declared, complete: CompleteItems | None, every: PValues) -> Verdict:
+def _ruling(
+    p: float, asked: Gathered, declared: Declared, complete: CompleteItems | None, every: _Tests, whole: _Tests | None
+) -> Verdict:
     outcome: Outcome = "depends on the printed order" if p <= declared.level else "no dependence found"
     basis: Basis = "poisson_binomial" if declared.uniform else "conditional"
     reason = _not_arbitrary(asked)
     if p > declared.level:  # where it does stand out, the test holds whatever answers are
         stuck = too_few(least_attainable(asked.runs, declared), declared.level) or _hardly_answered(asked)
-        if complete is not None and asked.complete is not None and not stuck:
-            both = getattr(every, basis), getattr(complete.p_values, basis)
-            stuck = _few_complete(asked.complete, declared) or _hidden(asked, complete, *both)
+        if complete is not None and not stuck:
+            stuck = _turns(asked, declared, complete, p, every.p_value, math.nan if whole is None else whole.p_value)
         if stuck:
             outcome, basis, reason, p = "cannot tell", "neither", stuck, math.nan
     return Verdict(
@@ -307,25 +304,27 @@ def _ruling(p: float, asked: Gathered, declared: Declared, complete: CompleteIte
     )  # fmt: skip
 
 
-def _few_complete(whole: Runs, declared: Declared) -> str:
-    """Why the items with all of their answers cannot tell; empty where they can."""
-    if not whole.items:
-        return "Every item has an answer from which no option could be read, so that there is nothing to compare."
-    stuck = too_few(least_attainable(whole, declared), declared.level)
-    return stuck and f"Of {page.counted(len(whole.items), 'item')} alone every answer could be read. {stuck}"
+def _turns(
+    asked: Gathered, declared: Declared, complete: CompleteItems, p_against: float, p_wrong: float, p_whole: float
+) -> str:
+    """Why nothing found says nothing where it turns on what the unread answers were; empty where it does not.
 
-
-def _hidden(asked: Gathered, complete: CompleteItems, p_wrong: float, p_whole: float) -> str:
-    """Why nothing found says nothing where the run as printed has many more unread answers; empty where it has not."""
+    It does where another way to count them finds something, and where so many more are unread as printed than in other
+    orders that what the model knows of the printed order may be among them.
+    """
     n, unread = len(asked.runs.items), asked.said["unparsed_printed"]
     others, many = asked.said["unparsed"] - unread, asked.said["n_answers"] - n
-    if complete.p_uneven > UNEVEN or unread * many <= others * n:
+    hides = complete.p_uneven <= UNEVEN and unread * many > others * n
+    if not hides and not min(p_wrong, 1.0 if math.isnan(p_whole) else p_whole) <= declared.level:
         return ""
+    on_whole = "" if math.isnan(p_whole) else (
+        f", and {page.p_text(p_whole)} on the {page.counted(complete.n_items, 'item')} with all answers read"
+    )  # fmt: skip
     return (
         f"No option could be read from {page.of_text(unread, n)} answers as printed and {page.of_text(others, many)} "
-        f"in other orders (even: p = {page.p_text(complete.p_uneven)}), which hides what the model may "
-        f"know of the printed order. With them as wrong p is {page.p_text(p_wrong)}, and on the "
-        f"{page.counted(complete.n_items, 'item')} with all answers read {page.p_text(p_whole)}."
+        f"in other orders (even: p = {page.p_text(complete.p_uneven)}), and what these were would decide: p is "
+        f"{page.p_text(p_against)} where they are counted against a finding, {page.p_text(p_wrong)} with all of them "
+        f"as wrong{on_whole}."
     )
 
 

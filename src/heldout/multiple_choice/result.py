@@ -48,10 +48,10 @@ class CompleteItems:
     """The items of which every order's answer could be read, where some answers of existing runs could not.
 
     The printed order is a run of its own there, and a run may be cut off for reasons of its own: counted as wrong, its
-    unread answers look like knowledge of the printed order, or hide it. Whether an item is complete does not depend on
-    which of its orders is the printed one, so that the tests hold of these items, too. `p_uneven` is the exact
-    two-sided p of as many unread answers as printed, given how many each item has; `decides` whether the verdict's p
-    is that of these items, the larger of the two.
+    unread answers look like knowledge of the printed order, or hide it. The verdict's p counts them against a finding,
+    as wrong where printed and as right in other orders (`p_against`; two-sided also the other way round, and the larger
+    counts): it is valid whatever the reasons. `p_values` are of the complete items alone, and `p_uneven` is the exact
+    two-sided p of as many unread answers as printed, given how many each item has.
     """
 
     n_items: int
@@ -59,8 +59,8 @@ class CompleteItems:
     errors_expected: float
     errors_spread: float
     p_values: PValues
+    p_against: PValues
     p_uneven: float
-    decides: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,8 +127,8 @@ class OptionsResult(Result):
     ----------
     ruling : Verdict
         By the conditional test, or by the Poisson-binomial one where uniformity was declared. Its p is NaN where
-        nothing can be told; of existing runs with unread answers it is the larger of that in `p_values` and that in
-        `complete.p_values`.
+        nothing can be told; of existing runs with unread answers it is that of `complete.p_against`, two-sided the
+        larger of both sides.
     p_values : PValues
         Of all three tests, unread answers being wrong.
     errors_printed, errors_expected, errors_spread : float
@@ -137,7 +137,8 @@ class OptionsResult(Result):
     errors_others : float
         Share of errors in the other orders.
     draws, draw_edges : arrays
-        Errors of the arrangements that were drawn, as a histogram; of complete items where these decide.
+        Errors of the arrangements that were drawn, as a histogram; unread answers of existing runs as in
+        `complete.p_against`.
     detectable : float
         Smallest share of items, memorised in their printed order, that would have been found with power 0.8; NaN where
         there is none. A plug-in, by the normal approximation.

@@ -10,7 +10,7 @@ import numpy as np
 
 from heldout import summary as page
 from heldout.multiple_choice.left_out.reasons import OF_ITEMS, REASONS
-from heldout.multiple_choice.result import MOST_UNREAD, CompleteItems, Exhibit, OptionsResult, strength
+from heldout.multiple_choice.result import MOST_UNREAD, UNEVEN, CompleteItems, Exhibit, OptionsResult, strength
 from heldout.multiple_choice.sortedness import BY
 from heldout.scorers.choices import LETTERS, UNPARSED
 
@@ -38,9 +38,9 @@ DECLARED = (
     "wrong as printed with the share of its orders that are wrong."
 )
 TORN = (
-    "The printed order is a run of its own, and some answers of the runs could not be read. As declared up front, p is "
-    "then the larger of two: with these answers as wrong, and on the items of which every order’s answer could be "
-    "read. Whether an item is such a one does not depend on which of its orders is the printed one."
+    "The printed order is a run of its own, and some answers of the runs could not be read. As declared up front, p "
+    "counts these against a finding, as wrong where printed and as right in other orders: whatever the reasons were, "
+    "no honest model is accused too often. Where another way to count them would find something, it cannot be told."
 )
 ARBITRARY = (
     "Besides the answer’s place, printed orders are taken to be arbitrary; items whose set of options suggests "
@@ -170,13 +170,16 @@ def _sentences(result: OptionsResult) -> Iterator[str]:
             f"printed; {expected} are expected {where}."
         )
     else:
+        p_wrong, p_whole = _both(result, c)
         own = f"{page.fixed(c.errors_expected, 1)} ± {page.fixed(c.errors_spread, 1)}"
-        p_wrong, p_whole = map(page.p_text, _both(result, c))
+        whole = (
+            f", and {page.p_text(p_whole)} on the {page.counted(c.n_items, 'item')} of which every order’s answer "
+            f"could be read ({c.errors_printed:,} wrong as printed; {own} expected)"
+        )
         yield (
-            f"p = {page.p_text(result.p_value)}, {_which(result, c)}: {p_whole} on the "
-            f"{page.counted(c.n_items, 'item')} of which every order’s answer could be read ({c.errors_printed:,} "
-            f"wrong as printed; {own} expected {where}), and {p_wrong} with unread answers as wrong "
-            f"({result.errors_printed:,} of {result.n_items:,} wrong as printed; {expected} expected)."
+            f"p = {page.p_text(result.p_value)} with unread answers counted against a finding, "
+            f"{page.p_text(p_wrong)} with all of them as wrong ({result.errors_printed:,} of {result.n_items:,} wrong "
+            f"as printed; {expected} expected {where}){whole if math.isfinite(p_whole) else ''}."
         )
     if result.items and all(item.wrong_others == item.wrong_printed for item in result.items):
         yield "Each item is right in all of its orders, or wrong in all of them."
@@ -192,16 +195,9 @@ def _both(result: OptionsResult, complete: CompleteItems) -> tuple[float, float]
     return getattr(result.p_values, name), getattr(complete.p_values, name)
 
 
-def _which(result: OptionsResult, complete: CompleteItems) -> str:
-    apart = result.p_value > max(_both(result, complete))
-    return "as two tests point to different sides" if apart else "the larger of two"
-
-
 def _shown_p(result: OptionsResult, name: str) -> str:
-    """Of a test, the larger where there are two."""
-    p = getattr(result.p_values, name)
-    also = math.nan if result.complete is None else getattr(result.complete.p_values, name)
-    return page.p_text(max(p, also) if math.isfinite(also) else p)
+    """Of a test; with unread answers counted as the verdict's test counts them."""
+    return page.p_text(getattr(result.p_values if result.complete is None else result.complete.p_against, name))
 
 
 def _sides(result: OptionsResult) -> str:
@@ -218,15 +214,14 @@ def _is_parted(result: OptionsResult) -> bool:
 
 
 def _worse(result: OptionsResult) -> bool:
-    c = result.complete
-    if c is not None and c.decides:
-        return result.verdict == "depends on the printed order" and c.errors_printed > c.errors_expected
     return result.verdict == "depends on the printed order" and result.errors_printed > result.errors_expected
 
 
 def _detectable(result: OptionsResult) -> str:
     sides = "" if result.alternative == "overfitted" else ", two-sided"
     told = f"at level {result.level:g}{sides}"
+    if result.complete is not None and result.complete.p_uneven <= UNEVEN:
+        return "How small a share would have been found cannot be told, since unread answers are not spread evenly."
     if math.isnan(result.detectable):
         return f"Not even a model that has memorised every printed order would be found ({told})."
     named = " and named an option for each" if is_often_unread(result) else ""
@@ -301,7 +296,7 @@ def _figures(result: OptionsResult) -> tuple[page.Figure, ...]:
         others = f"not the verdict’s: conditional {_shown_p(result, 'conditional')}"
     ranks = f"sum of ranks {_shown_p(result, 'ranks')}" if math.isfinite(p.ranks) else "ranks not applicable"
     c = result.complete
-    two = "" if c is None else "each the larger of two; "
+    two = "" if c is None else "unread answers counted against it; "
     expected = page.percent(1 - result.errors_expected / n)
     share = "none" if math.isnan(result.detectable) else page.percent(result.detectable)
     basis = f"of items memorised as printed, with power 0.8 at level {result.level:g}; normal approximation, plug-in"
@@ -359,7 +354,7 @@ def _facts(result: OptionsResult) -> Iterator[tuple[str, str]]:
         yield "No option could be read", f"{_sides(result)} (even: p = {page.p_text(c.p_uneven)})"
         p_wrong, p_whole = map(page.p_text, _both(result, c))
         whole = f"{p_whole} on {page.counted(c.n_items, 'item')} with all answers read"
-        yield "p of the two tests", f"{p_wrong} with unread answers as wrong; {whole}"
+        yield "p, counted otherwise", f"{p_wrong} with unread answers as wrong; {whole}"
     if result.n_repeated:
         yield "Same answer twice", f"{page.percent(result.repeat_rate)} of {result.n_repeated:,} asked twice"
     yield "Answer positions", _positions_text(result)
@@ -421,18 +416,15 @@ def _not_meant(result: OptionsResult) -> tuple[str, ...]:
 def _histogram(result: OptionsResult) -> page.LineChart | None:
     if len(result.draws) == 0:
         return None
-    c = result.complete
-    decides = c is not None and c.decides
-    errors = c.errors_printed if c is not None and c.decides else result.errors_printed
-    of_which = f", of the {page.counted(c.n_items, 'item')} with all answers read" if c is not None and decides else ""
+    counted = "" if result.complete is None else ", unread answers counted as wrong as printed and else as right"
     return page.histogram(
         "Errors when each item stands in one of its orders, answers as often at each place",
         page.Axis(label="errors", whole=True, spec=",.4g"),
         "arrangements drawn",
         result.draw_edges.tolist(),
         ("other arrangements", result.draws.tolist(), "a"),
-        caption=f"How many items are wrong if each stands in an order drawn from its own, and as printed{of_which}.",
-        verticals=(page.Vertical(x=float(errors), text="as printed", style="b"),),
+        caption=f"How many items are wrong if each stands in an order drawn from its own, and as printed{counted}.",
+        verticals=(page.Vertical(x=float(result.errors_printed), text="as printed", style="b"),),
     )
 
 

@@ -23,6 +23,7 @@ from heldout.predictions.keys import (
     LABEL_LIKE,
     METADATA,
     MODEL,
+    NEVER_MODELS,
     PREDICTION,
     ROLE_NAMES,
     STRONG_NAMES,
@@ -219,7 +220,7 @@ def _wide(
 def _check_names(names: list[str], label: str | None, *, source: str) -> None:
     """A column that is no model's by its name would be read as one, and the numbers be nonsense."""
     for name in names:
-        if label is None and plain_name(name) in LABEL_LIKE:
+        if plain_name(name) in (LABEL_LIKE if label is None else NEVER_MODELS):
             raise InputError(
                 f"{source}: {name!r} looks like the labels: say so with `labels_key={name!r}`, or rename it."
             )

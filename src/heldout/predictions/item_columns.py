@@ -51,13 +51,16 @@ def repeated_inputs(columns: Mapping[str, NDArray[Any]], n: int) -> tuple[NDArra
 
 
 def told_apart(columns: Mapping[str, NDArray[Any]], others: Mapping[str, NDArray[Any]]) -> NDArray[np.intp]:
-    """Which of n examples have another text in the one than in the other, by the digests that logs come with."""
-    apart: list[NDArray[np.intp]] = []
-    for name in columns.keys() & others.keys():
-        if name.startswith(digest_column("")):
-            pairs = zip(columns[name].tolist(), others[name].tolist(), strict=True)
-            apart.append(np.flatnonzero([not (is_gap(a) or is_gap(b) or a == b) for a, b in pairs]))
-    return np.unique(np.concatenate(apart)) if apart else np.array([], dtype=np.intp)
+    """Which of n examples ask something else in the one than in the other, by the texts that logs come with.
+
+    White space aside, and whatever else a log says of an example.
+    """
+    names = [name for name in columns.keys() & others.keys() if digest_column(name) in columns.keys() & others.keys()]
+    apart = np.zeros(max((len(columns[name]) for name in names), default=0), dtype=bool)
+    for name in names:
+        pairs = zip(columns[name].tolist(), others[name].tolist(), strict=True)
+        apart |= [not (is_gap(a) or is_gap(b)) and str(a).split() != str(b).split() for a, b in pairs]
+    return np.flatnonzero(apart)
 
 
 def _texts(column: NDArray[Any]) -> list[str]:

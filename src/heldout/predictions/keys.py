@@ -30,7 +30,8 @@ INDEX = re.compile(r"|unnamed:_\d+(\.\d+)?")  # what pandas calls the index that
 ROLE_NAMES = frozenset(n for role in (MODEL, EXAMPLE, PREDICTION, LABEL, CORRECT) for n in role.usual + role.weak)
 STRONG_NAMES = frozenset(n for role in (MODEL, EXAMPLE, PREDICTION, LABEL, CORRECT) for n in role.usual)
 # Columns that are no model's where there are no labels; `answer` is the label of many data sets.
-LABEL_LIKE = frozenset(LABEL.usual + LABEL.weak + PREDICTION.weak + ("correct_answer", "actual", "solution"))
+NEVER_MODELS = frozenset(("correct_answer", "actual", "solution"))
+LABEL_LIKE = frozenset(LABEL.usual + LABEL.weak + PREDICTION.weak) | NEVER_MODELS
 _NO_MODELS = """
 split fold index idx row line subset category categories subject topic task dataset domain language difficulty level
 group cluster source weight rank seed run epoch version date time timestamp question prompt text input sentence title

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import re
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ Column = Any  # a list, tuple or array
 TRUTH = {"true": True, "false": False}
 # What software writes for a cell that is not there. Beside class names "None" may be an answer.
 NOT_THERE = {"NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NaT", "null", "NULL"}
+WHOLE = re.compile(r"[+-]?\d{1,15}(\.0*)?")
 NO_NUMBER = NOT_THERE | {"None", "none", "na", "n/a"}
 
 
@@ -25,8 +26,8 @@ def text_classes(
     """Text as numbers if every cell of all columns is one, else as it stands; None where empty or a code.
 
     Where `labels`, one of the columns, are all numbers and some prediction is none, that one could not be read, and is
-    wrong: numbers are then text too, the same text for the same number. A cell that says that it is not there ("NA") is
-    refused unless it is a code or a label: it could be either.
+    wrong: whole numbers are then text too, the same text for the same number. A cell that says that it is not there
+    ("NA") is refused unless it is a code, or a name among names of classes: it could be either.
 
     Each distinct text is looked at once: a large table has few.
 
@@ -46,22 +47,28 @@ def text_classes(
     values: dict[str, Any] = {text: number_of(text) for text in distinct}
     if None in values.values():
         known = set() if labels is None else set(labels) - gaps.keys()
-        numbered = bool(known) and all(values[text] is not None for text in known)
+        classes = {text for text in known if not _is_unclear(text, NO_NUMBER)}
+        numbered = bool(classes) and all(values[text] is not None for text in classes)
         if labels is not None:
-            _refuse_not_there(columns, distinct - known, numbered=numbered, source=source)
-        values = {text: _spelled(text, values[text]) if numbered else text for text in distinct}
+            _refuse_not_there(columns, distinct if numbered else distinct - known, numbered=numbered, source=source)
+        numbered = numbered and len({_spelled(text) for text in known}) == len(known)  # else 01 and 1 are two classes
+        values = {text: _spelled(text) if numbered else text for text in distinct}
     values |= gaps
     return [np.array([values[cell] for cell in column], dtype=object) for column in columns]
 
 
-def _spelled(text: str, number: float | None) -> str:
-    """One spelling for one class number; other text as it stands."""
-    return str(int(number)) if number is not None and math.isfinite(number) and number == int(number) else text
+def _spelled(text: str) -> str:
+    """One spelling for one whole number; other text as it stands."""
+    return str(int(float(text))) if WHOLE.fullmatch(text) else text
+
+
+def _is_unclear(text: str, words: set[str]) -> bool:
+    return not text.strip() or text.strip() in words
 
 
 def _refuse_not_there(columns: list[Column], texts: set[str], *, numbered: bool, source: str) -> None:
     """InputError where predictions say that they are not there, and nobody knows whether they were ever asked for."""
-    unclear = {text for text in texts if text.strip() in (NO_NUMBER if numbered else NOT_THERE) or not text.strip()}
+    unclear = {text for text in texts if _is_unclear(text, NO_NUMBER if numbered else NOT_THERE)}
     if unclear:
         count = sum(cell in unclear for column in columns for cell in column)
         first = min(unclear)
