@@ -336,6 +336,8 @@ class TestCsv:
         rows = "id,label,a\nw,01,01\nx,1,1\ny,1,01\nz,2,none of these\n"
         two = load_predictions(write(tmp_path / "x.csv", rows))
         assert two.correct.tolist() == [[True, True, False, False]]  # two classes that are one number
+        both = load_predictions(write(tmp_path / "x.csv", "id,label,a\nw,1,1.0\nx,1.0,1\ny,2,ERR\n"))
+        assert both.correct.tolist() == [[True, True, False]]  # and one class that is spelled twice
         other = load_predictions(write(tmp_path / "x.csv", "id,label,a\nx,100,1e2\ny,10,1_0\nz,2,2\nw,2,ERR\n"))
         assert other.correct.tolist() == [[False, False, True, False]]
         with pytest.raises(InputError, match="'NA' stands in 1 cells"):

@@ -51,8 +51,11 @@ def text_classes(
         numbered = bool(classes) and all(values[text] is not None for text in classes)
         if labels is not None:
             _refuse_not_there(columns, distinct if numbered else distinct - known, numbered=numbered, source=source)
-        numbered = numbered and len({_spelled(text) for text in known}) == len(known)  # else 01 and 1 are two classes
-        values = {text: _spelled(text) if numbered else text for text in distinct}
+        if numbered:  # 1.0 is 1; so is 01, unless labels have both, which are two classes then
+            padded = len(set(map(_spelled, known))) < len(set(map(_less_zeros, known)))
+            values = {text: (_less_zeros if padded else _spelled)(text) for text in distinct}
+        else:
+            values = {text: text for text in distinct}
     values |= gaps
     return [np.array([values[cell] for cell in column], dtype=object) for column in columns]
 
@@ -60,6 +63,11 @@ def text_classes(
 def _spelled(text: str) -> str:
     """One spelling for one whole number; other text as it stands."""
     return str(int(float(text))) if WHOLE.fullmatch(text) else text
+
+
+def _less_zeros(text: str) -> str:
+    """The same less zeros behind a point."""
+    return text.partition(".")[0] if WHOLE.fullmatch(text) else text
 
 
 def _is_unclear(text: str, words: set[str]) -> bool:
