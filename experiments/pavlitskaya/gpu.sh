@@ -38,7 +38,8 @@ if [ ! -e "$run/log" ]; then
         echo "batches missing:$missing. Send them with the same command, now: nothing is trained without them." >&2
         exit 2
     fi
-    while kill -0 "$(cat "$run/compiling")" 2> /dev/null; do sleep 0.5; done
+    while [ "$SECONDS" -lt "${COMPILE:-120}" ] && kill -0 "$(cat "$run/compiling")" 2> /dev/null; do sleep 0.5; done
+    kill -- -"$(cat "$run/compiling")" 2> /dev/null && echo "compiling was ended after $SECONDS s"
     tail -n 20 "$run/compile.log"
     cd "$code" || exit
     corrupted=()
