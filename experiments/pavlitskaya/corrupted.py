@@ -54,7 +54,11 @@ def main() -> None:
     made = digest(out)
     print(
         f"corrupted pictures {made}"
-        + ("" if made == CORRUPTED else f", other ones than {CORRUPTED} of the kept curves")
+        + (
+            ""
+            if made in CORRUPTED
+            else f", other ones than those of the kept curves, {' and '.join(sorted(CORRUPTED))}"
+        )
     )
 
 

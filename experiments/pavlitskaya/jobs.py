@@ -10,6 +10,16 @@ from networks import Setting
 from trained import Trained
 
 RATES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
+ENGINES = ("", "plain", "float32")  # what train.py takes by itself; each network by itself; that in float32 throughout
+
+
+@dataclass(frozen=True)
+class Place:
+    """Networks that are made ready once, for all jobs that ask for them."""
+
+    network: str
+    groups: int  # trained as one
+    engine: str = ""
 
 
 @dataclass(frozen=True)
@@ -24,6 +34,7 @@ class Job:
     rate: float | None = None
     label: str = ""
     curves: bool = True
+    engine: str = ""  # of ENGINES
 
     @classmethod
     def read(cls, row: list) -> Job:
@@ -31,6 +42,8 @@ class Job:
         seeds = tuple(seeds) if isinstance(seeds, list) else (seeds,)
         options = {"curves": seeds == (0,)} | (more[0] if more else {})
         options["rates"] = tuple(float(r) for r in options.get("rates", RATES))
+        if options.get("engine", "") not in ENGINES:
+            raise ValueError(f"{network}: `engine` must be one of {', '.join(ENGINES[1:])}, not {options['engine']}")
         return cls(network, seeds, epochs, seconds, **options)
 
     @property

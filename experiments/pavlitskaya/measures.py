@@ -6,7 +6,7 @@ import functools
 import itertools
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -239,31 +239,36 @@ def by_size(runs: Runs, pools: dict[str, MemorizationResult]) -> list[Sizes]:
     return found
 
 
-def both_ways(runs: Runs) -> list[tuple[Trained, Trained]]:
-    """Trainings of one network, seed, learning rate and length: by plain networks, and by fused.py.
+WAYS = (("plain", "fused"), ("float32", "plain"), ("float32", "fused"))
 
-    Those of a network's name with "-fused" were trained for this comparison only.
+
+def both_ways(runs: Runs, ways: tuple[str, str] = WAYS[0]) -> list[tuple[Trained, Trained]]:
+    """Trainings of one network, seed, learning rate and length in two ways: plain networks, fused.py, float32.
+
+    Those with a way in their name (`resnet-C5-fused`) were trained for this comparison only.
     """
     found = []
     for name in NAMES:
-        own = [t for label in (name, f"{name}-fused") for t in runs.of(label) if 0.0 in t.rates]
-        for plain in (t for t in own if not t.fused):
-            same = [t for t in own if t.fused and (t.seed, t.rate, t.limit) == (plain.seed, plain.rate, plain.limit)]
-            found += [(plain, t) for t in same]
+        labels = name, *(f"{name}-{way}" for way in ("plain", "fused", "float32"))
+        own = [t for label in labels for t in runs.of(label) if 0.0 in t.rates]
+        for one in (t for t in own if t.way == ways[0]):
+            same = (one.seed, one.rate, one.limit)
+            found += [(one, t) for t in own if t.way == ways[1] and (t.seed, t.rate, t.limit) == same]
     return found
 
 
-def slopes(t: Trained) -> tuple[float, float]:
-    """k_S by the labels trained on and by the true ones, of one training; NaN at one rate."""
-    if len(t.rates) == 1:
+def slopes(t: Trained, among: Collection[float] | None = None) -> tuple[float, float]:
+    """k_S by the labels trained on and by the true ones, of one training, perhaps at some rates only; NaN at one."""
+    noise = Noise.together([t], among=among)
+    if len(noise.rates) == 1:
         return math.nan, math.nan
-    noise = Noise.together([t])
     return float(slope(noise.given, noise.rates)), float(slope(noise.on_true.mean(axis=(1, 2)), noise.rates))
 
 
-def learned(t: Trained) -> float:
-    """Share of the wrong labels that one training says, at the highest rate; NaN at one rate."""
-    return float(Noise.together([t]).learned[-1]) if len(t.rates) > 1 else math.nan
+def learned(t: Trained, among: Collection[float] | None = None) -> float:
+    """Share of the wrong labels that one training says, at the highest of these rates; NaN at one rate."""
+    noise = Noise.together([t], among=among)
+    return float(noise.learned[-1]) if len(noise.rates) > 1 else math.nan
 
 
 # --- accuracies --------------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ def go_through(name: str, networks: int, device: str) -> None:
 def asked(plan: dict) -> list[tuple[str, int]]:
     """The networks of a plan, and how many of each there are at once."""
     rows = plan["queue"] if "queue" in plan else [row for lane in plan["lanes"] for row in lane]
-    jobs = map(Job.read, rows)
+    jobs = [job for job in map(Job.read, rows) if not job.engine]
     return list(dict.fromkeys([(j.network, len(j.networks)) for j in jobs] + [tuple(a) for a in plan.get("also", [])]))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -32,9 +32,13 @@ class Noise:
         return cls.together(trained, [t for t in several if t not in trained])
 
     @classmethod
-    def together(cls, trained: list[Trained], others: Sequence[Trained] = ()) -> Noise:
-        """All of these, or one by itself."""
+    def together(
+        cls, trained: list[Trained], others: Sequence[Trained] = (), among: Collection[float] | None = None
+    ) -> Noise:
+        """All of these, or one by itself, at all rates that they share or at those of them that are `among` some."""
         rates = sorted(set.intersection(*(set(t.rates) for t in trained)))  # so that no seed is dropped
+        if among is not None:
+            rates = [r for r in rates if r in among]
         axes = [[(t[f"rate{r:.1f}/train"], t[f"rate{r:.1f}/targets"], t["rate0.0/targets"]) for t in trained]
                 for r in rates]  # fmt: skip
         said, given, truth = np.array(axes).transpose(2, 0, 1, 3)

@@ -159,22 +159,25 @@ def lengths(runs: Runs) -> str:
 
 
 def engines(runs: Runs) -> str:
-    """Networks that were trained in both ways: without label noise and, where both had it, the slopes."""
+    """Networks that were trained in two ways: without label noise, and the slopes over the rates that both had."""
     rows, by_name = [], {}
-    for pair in measures.both_ways(runs):
-        told = [[f"{t.clean[k]:.4f}" for t in pair] for k in ("pmv", "val", "test")]
-        told.insert(0, [f"{t.clean['epochs']:g}" for t in pair])
-        each = [(*measures.slopes(t), measures.learned(t)) for t in pair]
-        with_noise = not any(map(math.isnan, each[0] + each[1]))
-        told += [[f"{v:.3f}" for v in both] if with_noise else [] for both in zip(*each, strict=True)]
-        if with_noise:
-            by_name.setdefault(pair[0].name, []).append(each)
-        rows.append([pair[0].name, str(pair[0].seed), *(" and ".join(both) for both in told)])
+    for ways in measures.WAYS:
+        for pair in measures.both_ways(runs, ways):
+            name = f"{pair[0].network}, {ways[0]} and {ways[1]}"
+            told = [[f"{t.clean[k]:.4f}" for t in pair] for k in ("pmv", "val", "test")]
+            told.insert(0, [f"{t.clean['epochs']:g}" for t in pair])
+            both_had = set.intersection(*(set(t.rates) for t in pair))
+            each = [(*measures.slopes(t, both_had), measures.learned(t, both_had)) for t in pair]
+            with_noise = not any(map(math.isnan, each[0] + each[1]))
+            told += [[f"{v:.3f}" for v in both] if with_noise else [] for both in zip(*each, strict=True)]
+            if with_noise:
+                by_name.setdefault(name, []).append(each)
+            rows.append([name, str(pair[0].seed), *(" and ".join(both) for both in told)])
     for name, pairs in by_name.items():
         if len(pairs) > 2:
             found = ttest_rel(*zip(*pairs, strict=True)).pvalue
-            rows.append([f"{name}, p of the {len(pairs)} pairs", *[""] * 5, *(f"{p:.3f}" for p in found)])
-    head = ["plain and by `fused.py`", "seed", "epochs", "right on training images", "validation", "test",
+            rows.append([f"{name}: p of the {len(pairs)} pairs", *[""] * 5, *(f"{p:.3f}" for p in found)])
+    head = ["trained in two ways", "seed", "epochs without noise", "right on training images", "validation", "test",
             *map(title, METRICS[:2]), "wrong labels learned, rate 0.5"]  # fmt: skip
     return "\n".join(table(head, rows)).rstrip()
 

@@ -12,10 +12,11 @@ The plan says what is trained, in lanes that run side by side, and is read anew 
 on the way: {"deadline": seconds, "lanes": [[job, ...], ...], "also": [[network, rates], ...]}, or with
 "queue": [job, ...], "beside": 4 instead of lanes, of which every lane takes the next. A job is
 [network, seed, epochs, seconds] or [network, seed, epochs, seconds, options]; the options are "rates" (of label noise;
-all six by default), "rate" (the learning rate), "label" (added to the network's name in the results) and "curves"
-(whether to take them; by default, of seed 0). Instead of a seed there may be a list of them, which train at once: of
-small batches three seeds take less than three times as long as one. "also" names networks to make ready for jobs that
-may come later, with how many of each there are.
+all six by default), "rate" (the learning rate), "label" (added to the network's name in the results), "curves"
+(whether to take them; by default, of seed 0) and "engine" ("plain": each network by itself where fused.py would have
+them as one; "float32": that, and float32 throughout, without TF32). Instead of a seed there may be a list of them,
+which train at once: of small batches three seeds take less than three times as long as one. "also" names networks to
+make ready for jobs that may come later, with how many of each there are.
 
 The networks of a job train at once: each on a stream of its own or, VGGs and ResNets on a GPU, as one (fused.py). It
 gets as many epochs as fit into its seconds, and its schedule is squeezed into them (the learning rates used are kept).
@@ -33,12 +34,14 @@ anew after every job. The weights of the network without noise, where they are f
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import json
 import os
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +51,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2]))
 import trained
 from data import Data, digest, noisy, pack
 from evaluate import IMAGES, accuracies, curves, right
-from jobs import Job
+from jobs import Job, Place
 from networks import Setting, settings
 from torch import Tensor
 from trained import FITTED
@@ -68,6 +71,18 @@ STARTED = time.monotonic()
 
 def say(text: str) -> None:
     print(f"{time.monotonic() - STARTED:7.1f}  {text}", flush=True)
+
+
+@contextlib.contextmanager
+def rounded(tf32: bool) -> Iterator[None]:
+    """Whether products of float32 numbers may take TF32's, while it lasts."""
+    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
+    before = matmul.allow_tf32, cudnn.allow_tf32
+    matmul.allow_tf32 = cudnn.allow_tf32 = tf32
+    try:
+        yield
+    finally:
+        matmul.allow_tf32, cudnn.allow_tf32 = before
 
 
 class Run:
@@ -162,14 +177,14 @@ class Pool:
             }
         self.lock, self.begun, self.busy = threading.Lock(), set(), set()
         self.writing = threading.Lock()
-        self.alone: dict[tuple[str, int], float] = {}  # seconds of an epoch that nothing else runs beside
+        self.alone: dict[Place, float] = {}  # seconds of an epoch that nothing else runs beside
         self.paces: dict[tuple[str, tuple[int, ...]], float] = {}  # of the latest jobs, how many times as long it takes
         stored = [*args.out.glob("[a-z]*-seed*.npz"), *(args.store.glob("pool-*.npz") if args.store else ())]
         self.kept = [t for path in stored for t in trained.read(path)]
         self.known: dict[Job, Job | None] = {}  # what is left of it
         self.corrupted: Tensor | None = None
         self.pictures = ""  # which these are
-        self.trainings: dict[tuple[str, int], list[Training]] = {}
+        self.trainings: dict[Place, list[Training]] = {}
         self.agreements: dict[str, dict[str, list[float]]] = {}
         self.make()
 
@@ -178,49 +193,49 @@ class Pool:
         plan = self.plan()
         jobs = self.jobs(plan)
         say(f"{len(jobs)} jobs of the plan are left")
-        counts: dict[tuple[str, int], int] = {}
-        for name, networks in [(j.network, len(j.networks)) for j in jobs] + plan.get("also", []):
-            place = self.place(name, networks)
-            counts[place] = max(counts.get(place, 0), networks // place[1])
+        counts: dict[Place, int] = {}
+        also = [(self.place(name, networks), networks) for name, networks in plan.get("also", [])]
+        for place, networks in [(self.place_of(j), len(j.networks)) for j in jobs] + also:
+            counts[place] = max(counts.get(place, 0), networks // place.groups)
         lanes = plan["beside"] if "queue" in plan else len(plan["lanes"])
         self.streams = [[self.stream() for _ in range(max(counts.values(), default=1))] for _ in range(lanes)]
         cuda = self.device == "cuda"
         aside = self.stream()
-        for (name, groups), count in sorted(counts.items(), key=lambda c: list(self.settings).index(c[0][0])):
-            s = self.settings[name]
+        for place, count in sorted(counts.items(), key=lambda c: list(self.settings).index(c[0].network)):
+            name, s = f"{place.network} {place.engine}".rstrip(), self.settings[place.network]
             began = time.monotonic()
             try:
                 images = self.data.images[s.data]["train"]
-                self.check(s, images)
+                if self.fused(place):
+                    self.check(s, images)
                 torch.backends.cudnn.benchmark = cuda and s.family != "mobilenet"  # 20 s there, and as long in `check`
-                made = [self.kind(name)(s, images, self.device, groups, s.half and cuda) for _ in range(count)]
-                for t in made:
-                    t.prepare(aside)
+                whole = place.engine == "float32"
+                half = s.half and cuda and not whole
+                with rounded(not whole):
+                    made = [self.kind(place)(s, images, self.device, place.groups, half) for _ in range(count)]
+                    for t in made:
+                        t.prepare(aside)
                 seconds = self.time(made) if cuda else 1.0
             except Exception as e:
                 say(f"{name} failed: {type(e).__name__}: {e}")
                 continue
             finally:
                 torch.backends.cudnn.benchmark = False
-            self.trainings[name, groups], self.alone[name, groups] = made, seconds
-            say(f"{name} x {groups} x {count}: made in {time.monotonic() - began:.1f} s; an epoch {seconds:.2f} s")
+            self.trainings[place], self.alone[place] = made, seconds
+            made_in = time.monotonic() - began
+            say(f"{name} x {place.groups} x {count}: made in {made_in:.1f} s; an epoch {seconds:.2f} s")
         if cuda:
             say(f"{torch.cuda.memory_reserved() / 2**30:.1f} GiB")
 
     def check(self, setting: Setting, images: Tensor) -> None:
         """Refuse kernels whose gradients are much further from float32's than those of plain networks in bfloat16."""
-        if not self.fused(setting.name):
-            return
         from agreement import agreement, summary
 
         layers = [(s.family, s.regularised, s.fat) for s in (setting, *map(self.settings.get, self.agreements))]
         told = next((t for t, k in zip(self.agreements.values(), layers[1:], strict=True) if k == layers[0]), None)
         if told is None:
-            torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-            try:
+            with rounded(False):
                 mine, plain, along, plain_along = agreement(setting, images, self.device, setting.half)
-            finally:
-                torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = True
             told = summary(mine, plain, along, plain_along)
             worse = [f"{k} {mine[k]:.3g} ({plain[k]:.3g})" for k in mine if not mine[k] <= 3 * plain[k] + 0.02]
             # Of regularised VGGs bfloat16 is so far from float32 that a gradient of 0 would pass; but at least 0.61 of
@@ -231,19 +246,23 @@ class Pool:
                 raise RuntimeError(f"gradients differ too much from float32's: {told}; {', '.join(worse)}")
         self.agreements[setting.name] = told
 
-    def place(self, name: str, networks: int) -> tuple[str, int]:
+    def place(self, name: str, networks: int, engine: str = "") -> Place:
         """With kernels of our own (fused.py) all networks of a job are trained as one."""
-        return name, networks if self.fused(name) else 1
+        return Place(name, networks if self.fused(Place(name, 1, engine)) else 1, engine)
 
-    def fused(self, name: str) -> bool:
-        return self.device == "cuda" and self.settings[name].family in ("resnet", "vgg")
+    def place_of(self, job: Job) -> Place:
+        return self.place(job.network, len(job.networks), job.engine)
 
-    def kind(self, name: str) -> type[Training]:
-        if not self.fused(name):
+    def fused(self, place: Place) -> bool:
+        ours = self.settings[place.network].family in ("resnet", "vgg")
+        return self.device == "cuda" and ours and not place.engine
+
+    def kind(self, place: Place) -> type[Training]:
+        if not self.fused(place):
             return Training
         from fused import KINDS  # Triton is where a GPU is
 
-        return KINDS[self.settings[name].family]
+        return KINDS[self.settings[place.network].family]
 
     def stream(self) -> torch.cuda.Stream | None:
         return torch.cuda.Stream() if self.device == "cuda" else None
@@ -272,7 +291,7 @@ class Pool:
 
     def fits(self, job: Job, deadline: float) -> bool:
         """Whether a job can be done; one that gets all of its epochs must have had them before the deadline."""
-        place = self.place(job.network, len(job.networks))
+        place = self.place_of(job)
         if place not in self.alone or job.seconds is not None:
             return place in self.alone
         family = self.settings[job.network].family
@@ -299,7 +318,7 @@ class Pool:
 
     def usable(self, job: Job) -> bool:
         s = settings()[job.network]
-        made = self.trainings.get(self.place(job.network, len(job.networks)), [])
+        made = self.trainings.get(self.place_of(job), [])
         enough = sum(t.groups for t in made) >= len(job.networks)
         return enough and (s.data, s.size) in self.data.ready and job.network not in self.busy
 
@@ -332,7 +351,7 @@ class Pool:
     def train(self, job: Job, streams: list) -> None:
         """All networks of one job at once, for as many epochs as fit into its seconds."""
         setting = job.setting(self.settings)
-        place = self.place(job.network, len(job.networks))
+        place = self.place_of(job)
         run = Run(job, setting, self.trainings[place], streams, self.data)
         title, whole = job.title, job.seconds is None
         say(f"{title} begins, {job.epochs} epochs" + ("" if whole else f" at most, {job.seconds:.0f} s"))
@@ -364,7 +383,7 @@ class Pool:
         record = {
             "setting": vars(setting) | {"epochs": done}, "seconds": round(seconds, 1), "rates": rates,
             "groups": run.groups, "bfloat16": run.trainings[0][0].half, "fgsm": "margin",
-            "fused": self.agreements.get(job.network),
+            "fused": self.agreements.get(job.network) if self.fused(place) else None, "engine": job.engine,
         }  # fmt: skip
         each = len(job.rates)
         for number, seed in enumerate(job.seeds):

@@ -49,9 +49,19 @@ class Trained:
         return next(v for k, v in self.record["summary"].items() if float(k) == 0)
 
     @property
+    def network(self) -> str:
+        """Its name, without the label of a comparison."""
+        return "-".join(self.name.split("-")[:2])
+
+    @property
     def fused(self) -> bool:
         """Whether it was trained by fused.py."""
         return self.record.get("fused") is not None
+
+    @property
+    def way(self) -> str:
+        """How it was trained: by fused.py, by plain networks as usual, or by these in float32 throughout."""
+        return "fused" if self.fused else "float32" if self.record.get("engine") == "float32" else "plain"
 
     @property
     def limit(self) -> int | None:

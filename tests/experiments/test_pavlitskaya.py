@@ -214,31 +214,54 @@ def test_both_ways_of_training_stand_beside_each_other(tmp_path):
     assert [(a.file, b.file, a.seed) for a, b in measures.both_ways(runs)] == [("pool-1", "pool-2", 0)]
     (row,) = tables.engines(runs).splitlines()[2:]
     shares = [f"{t.clean['pmv']:.4f}" for pair in measures.both_ways(runs) for t in pair]
-    told = (
-        f"| vgg-C5 | 0 | 250 and 250 | {shares[0]} and {shares[1]} | 0.5000 and 0.5000 | 0.5000 and 0.5000 |  |  |  |"
-    )
-    assert row == told
+    told = f"| {shares[0]} and {shares[1]} | 0.5000 and 0.5000 | 0.5000 and 0.5000 |  |  |  |"
+    assert row == f"| vgg-C5, plain and fused | 0 | 250 and 250 {told}"
 
 
-def test_both_ways_of_training_are_compared_with_label_noise(tmp_path):
-    """A training with "-fused" in its name stands there, and nowhere else."""
-    plain = made("resnet-C5", 0, epochs=250, right=0.9)
+@pytest.mark.parametrize("rates", [SIX, FOUR])
+def test_both_ways_of_training_are_compared_with_label_noise(rates, tmp_path):
+    """At the rates that both had. A training with "-fused" in its name stands there, and nowhere else."""
+    plain = made("resnet-C5", 0, epochs=250, right=0.9, rates=rates)
     fused = made("resnet-C5-fused", 0, epochs=250, right=0.6, fused={"ours": [0.1, 0.2]})
     runs = kept(tmp_path, pool_1=[plain], pool_2=[fused])
     assert runs.noise("resnet-C5").trained == runs.of("resnet-C5")
     (pair,) = measures.both_ways(runs)
     said = []
     for t in pair:
-        given = [t.record["summary"][f"{r}"]["pmv"] for r in SIX]
-        true = [(t[f"rate{r}/train"] == t["rate0.0/targets"]).mean() for r in SIX]
-        by_hand = [abs(np.polyfit(SIX, shares, 1)[0]) for shares in (given, true)]
-        np.testing.assert_allclose(measures.slopes(t), by_hand)
+        given = [t.record["summary"][f"{r}"]["pmv"] for r in rates]
+        true = [(t[f"rate{r}/train"] == t["rate0.0/targets"]).mean() for r in rates]
+        by_hand = [abs(np.polyfit(rates, shares, 1)[0]) for shares in (given, true)]
+        np.testing.assert_allclose(measures.slopes(t, rates), by_hand)
         wrong = t["rate0.5/targets"] != t["rate0.0/targets"]
         learned = (t["rate0.5/train"] == t["rate0.5/targets"])[wrong].mean()
         said.append([f"{v:.3f}" for v in (*by_hand, learned)])
     (row,) = tables.engines(runs).splitlines()[2:]
-    assert row.startswith("| resnet-C5 | 0 | 250 and 250 |")
+    assert row.startswith("| resnet-C5, plain and fused | 0 | 250 and 250 |")
     assert row.endswith("".join(f" {a} and {b} |" for a, b in zip(*said, strict=True)))
+
+
+def test_ways_of_training_are_told_apart(tmp_path):
+    """Each pair of ways has its rows; what was trained for that alone is not among the network's seeds."""
+    fused = {"fused": {"ours": [0.1, 0.2]}}
+    parts = [
+        made("resnet-C5", 0, epochs=250, right=0.9, engine=""),
+        made("resnet-C5-fused", 0, epochs=250, right=0.8, engine="", **fused),
+        made("resnet-C5-float32", 0, epochs=250, right=0.7, engine="float32"),
+        made("resnet-C5-plain", 3, epochs=250, right=0.6, engine="plain"),
+        made("resnet-C5-fused", 3, epochs=250, right=0.5, **fused),
+    ]
+    runs = kept(tmp_path, pool_1=parts)
+    assert [t.way for t in runs.trained] == ["float32", "fused", "fused", "plain", "plain"]
+    found = {ways: [(a.name, b.name, a.seed) for a, b in measures.both_ways(runs, ways)] for ways in measures.WAYS}
+    assert found == {
+        ("plain", "fused"): [("resnet-C5", "resnet-C5-fused", 0), ("resnet-C5-plain", "resnet-C5-fused", 3)],
+        ("float32", "plain"): [("resnet-C5-float32", "resnet-C5", 0)],
+        ("float32", "fused"): [("resnet-C5-float32", "resnet-C5-fused", 0)],
+    }
+    assert [t.name for t in runs.noise("resnet-C5").trained] == ["resnet-C5"]
+    names = [line.split(" | ")[0] for line in tables.engines(runs).splitlines()[2:]]
+    told = ["plain and fused"] * 2 + ["float32 and plain", "float32 and fused"]
+    assert names == [f"| resnet-C5, {ways}" for ways in told]
 
 
 def test_pairs_of_both_ways_have_a_p(tmp_path):
@@ -252,7 +275,12 @@ def test_pairs_of_both_ways_have_a_p(tmp_path):
         [[*measures.slopes(t), measures.learned(t)] for t in one] for one in zip(*measures.both_ways(runs), strict=True)
     ]
     found = ttest_rel(*both).pvalue
-    assert last == "| resnet-C5, p of the 3 pairs |  |  |  |  |  | " + " | ".join(f"{p:.3f}" for p in found) + " |"
+    assert (
+        last
+        == "| resnet-C5, plain and fused: p of the 3 pairs |  |  |  |  |  | "
+        + " | ".join(f"{p:.3f}" for p in found)
+        + " |"
+    )
     few = kept(tmp_path, pool_1=plain[:2], pool_2=fused)
     assert "p of the" not in tables.engines(few)
 
@@ -510,7 +538,7 @@ def test_readme_shows_the_results(runs):
 def test_corrupted_pictures_are_the_same_everywhere(runs):
     """Where networks met some that were made beside the trainings: other versions of Pillow may make other ones."""
     (data,) = load("data")
-    assert {t.record["corrupted"] for t in runs.trained if "corrupted" in t.record} <= {data.CORRUPTED}
+    assert {t.record["corrupted"] for t in runs.trained if "corrupted" in t.record} <= data.CORRUPTED
 
 
 def test_plan_gives_three_seeds_alike(runs):
@@ -651,6 +679,34 @@ def test_seeds_of_a_job_train_at_once(train, pictures, tmp_path, capsys):
     assert "0 jobs of the plan are left" in capsys.readouterr().out
 
 
+def test_a_job_says_how_its_networks_are_trained(train, pictures, tmp_path, monkeypatch):
+    """By themselves, in float32 too, where a GPU would have them as one; that way is kept in the record."""
+    jobs = [["vgg-C6", 0, 1, None, {"engine": engine, "label": engine}] for engine in ("plain", "float32")]
+    plan = planned(tmp_path, ["vgg-C6", 0, 1, None], *jobs)
+    out = tmp_path / "out"
+    out.mkdir()
+    args = train.argparse.Namespace(data=pictures, out=out, plan=plan, limit=32, store=None, minutes=None, pool=None,
+                                    only=["lenet-cifar"], corrupted=None, patience=0.0)  # fmt: skip
+    pool = train.Pool(args)
+    usual, plain, whole = map(train.Job.read, pool.plan()["queue"])
+    places = [train.Place("vgg-C6", 1, engine) for engine in ("", "plain", "float32")]
+    assert [pool.place_of(job) for job in (usual, plain, whole)] == places
+    monkeypatch.setattr(pool, "device", "cuda")
+    assert [pool.place_of(job).groups for job in (usual, plain, whole)] == [6, 1, 1]
+    assert [pool.fused(pool.place_of(job)) for job in (usual, plain, whole)] == [True, False, False]
+    assert pool.kind(places[2]) is train.Training
+    before = train.torch.backends.cudnn.allow_tf32
+    with train.rounded(not before):
+        assert train.torch.backends.cudnn.allow_tf32 is not before
+    assert train.torch.backends.cudnn.allow_tf32 is before
+    with pytest.raises(ValueError, match="`engine` must be one of plain, float32, not slow"):
+        train.Job.read(["vgg-C6", 0, 1, None, {"engine": "slow"}])
+    row = ["lenet-cifar", 0, 1, None, {"engine": "float32", "label": "float32", "rates": [0, 0.5]}]
+    train.main([str(pictures), str(out), "--plan", str(planned(tmp_path, row)), "--limit", "32"])
+    (kept,) = trained.read(out / "lenet-cifar-float32-seed0.npz")
+    assert (kept.way, kept.network, kept.record["bfloat16"]) == ("float32", "lenet-cifar", False)
+
+
 def test_what_would_end_too_late_is_not_begun(train, pictures, tmp_path, capsys):
     plan = planned(tmp_path, ["lenet-cifar", 0, 10, None], ["lenet-cifar", 1, 10, 60.0], ["vgg-C5", 0, 10, None])
     out = tmp_path / "out"
@@ -660,7 +716,7 @@ def test_what_would_end_too_late_is_not_begun(train, pictures, tmp_path, capsys)
     pool = train.Pool(args)
     whole, squeezed, _ = (train.Job.read(row) for row in pool.plan()["queue"])
     now = train.time.monotonic() - train.STARTED
-    expected = train.MARGIN * train.OTHERS * 10 * pool.alone["lenet-cifar", 1] + train.LAST
+    expected = train.MARGIN * train.OTHERS * 10 * pool.alone[train.Place("lenet-cifar", 1)] + train.LAST
     assert pool.fits(whole, now + expected + 5)
     assert not pool.fits(whole, now + expected - 5)
     assert pool.fits(squeezed, now)  # gets as many epochs as there is time for
@@ -696,7 +752,7 @@ def test_kernels_that_are_off_are_refused(train, pictures, tmp_path, monkeypatch
         return {k: [float(np.median(list(d.values()))), max(d.values())] for k, d in two}
 
     monkeypatch.setitem(sys.modules, "agreement", SimpleNamespace(agreement=agreement, summary=summary))
-    monkeypatch.setattr(pool, "fused", lambda name: True)
+    monkeypatch.setattr(pool, "fused", lambda place: True)
     for off in ({"a": 0.4}, {"a": 0.16, "b": 0.16, "c": 0.16}, {"a": np.nan}):
         found |= off
         with pytest.raises(RuntimeError, match="differ too much"):
