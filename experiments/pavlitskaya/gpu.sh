@@ -10,8 +10,8 @@
 # that WAIT seconds at most (540), and puts what is finished into $OUT. Where the tree has src, the corrupted pictures
 # are made beside it; packages that src needs and the machine has not may lie in PICTURES/lib.
 #
-# RUN (a folder outside of the tree), PYTHON, PLAN, POOL (a name for what comes back) and MORE (further options of
-# train.py) may be set; RUN and OUT are whole paths.
+# RUN (a folder outside of the tree), PYTHON, PLAN, POOL (a name for what comes back), COMPILE (kernels are waited for
+# until so many seconds after the start) and MORE (further options of train.py) may be set; RUN and OUT are whole paths.
 set -u
 pictures=$1 seconds=$2 wait=${3:-540}
 run=${RUN:-/tmp/r} python=${PYTHON:-python3} plan=${PLAN:-plan-seeds.json}
