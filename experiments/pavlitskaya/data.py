@@ -117,14 +117,16 @@ class Data:
             self.labels[name] = {k: y[:limit] for k, y in self.labels[name].items()}
 
 
-# The corrupted pictures of all curves that are kept. Those of pool-8 were made with numpy 2.5.2, scipy 1.18.1 and
-# Pillow 12.3.0: by hashes of all 150,000, taken there, ten of them, of snow, are others, whose bytes add up to one or
-# two more or less.
-CORRUPTED = {"5237a572a8ca93a3", "65ae2f56b0fe1ec7"}
+# The corrupted pictures of all curves that are kept, by their digest. By hashes of all 150,000, which are in
+# results/corrupted.npz, ten of the second are others, of snow, whose bytes add up to one or two more or less.
+CORRUPTED = {
+    "5237a572a8ca93a3": "constraints.txt: numpy 2.4.6, scipy 1.17.1, Pillow 13.0.0",
+    "65ae2f56b0fe1ec7": "numpy 2.5.2, scipy 1.18.1, Pillow 12.3.0; met by the networks of pool-8",
+}
 
 
 def digest(pictures: np.ndarray) -> str:
-    """Which pictures these are: versions of Pillow may make other ones of the same corruption."""
+    """Which pictures these are: other versions of what makes them may make other ones of the same corruption."""
     return hashlib.sha256(np.ascontiguousarray(pictures)).hexdigest()[:16]
 
 

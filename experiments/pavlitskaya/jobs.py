@@ -42,8 +42,13 @@ class Job:
         seeds = tuple(seeds) if isinstance(seeds, list) else (seeds,)
         options = {"curves": seeds == (0,)} | (more[0] if more else {})
         options["rates"] = tuple(float(r) for r in options.get("rates", RATES))
-        if options.get("engine", "") not in ENGINES:
-            raise ValueError(f"{network}: `engine` must be one of {', '.join(ENGINES[1:])}, not {options['engine']}")
+        engine = options.get("engine", "")
+        if engine not in ENGINES:
+            raise ValueError(f"{network}: `engine` must be one of {', '.join(ENGINES[1:])}, not {engine}")
+        if engine and not options.get("label"):
+            raise ValueError(
+                f"{network}: a job with an `engine` needs a `label`, or it would be one of the usual seeds"
+            )
         return cls(network, seeds, epochs, seconds, **options)
 
     @property

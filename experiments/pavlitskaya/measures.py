@@ -179,10 +179,10 @@ def by_seeds(some: np.ndarray, others: np.ndarray) -> float:
     return float(2 * stats.t.sf(abs(far), freedom))
 
 
-def ways(several: list[Trained]) -> str:
+def how_trained(several: list[Trained]) -> str:
     """How many were trained in which way."""
-    fused = sum(t.fused for t in several)
-    return ", ".join(f"{n} {way}" for n, way in ((len(several) - fused, "plain"), (fused, "fused")) if n)
+    counts = {way: sum(t.way == way for t in several) for way in WAYS}
+    return ", ".join(f"{n} {way}" for way, n in counts.items() if n)
 
 
 def alike_but_for_size(runs: Runs) -> list[tuple[str, str]]:
@@ -239,21 +239,21 @@ def by_size(runs: Runs, pools: dict[str, MemorizationResult]) -> list[Sizes]:
     return found
 
 
-WAYS = (("plain", "fused"), ("float32", "plain"), ("float32", "fused"))
+WAYS = ("plain", "fused", "float32")  # Trained.way
 
 
-def both_ways(runs: Runs, ways: tuple[str, str] = WAYS[0]) -> list[tuple[Trained, Trained]]:
-    """Trainings of one network, seed, learning rate and length in two ways: plain networks, fused.py, float32.
+def both_ways(runs: Runs, first: str = "plain", second: str = "fused") -> list[tuple[Trained, Trained]]:
+    """Trainings of one network, seed, learning rate and length in two of the WAYS.
 
     Those with a way in their name (`resnet-C5-fused`) were trained for this comparison only.
     """
     found = []
     for name in NAMES:
-        labels = name, *(f"{name}-{way}" for way in ("plain", "fused", "float32"))
+        labels = name, *(f"{name}-{way}" for way in WAYS)
         own = [t for label in labels for t in runs.of(label) if 0.0 in t.rates]
-        for one in (t for t in own if t.way == ways[0]):
+        for one in (t for t in own if t.way == first):
             same = (one.seed, one.rate, one.limit)
-            found += [(one, t) for t in own if t.way == ways[1] and (t.seed, t.rate, t.limit) == same]
+            found += [(one, t) for t in own if t.way == second and (t.seed, t.rate, t.limit) == same]
     return found
 
 
@@ -265,10 +265,12 @@ def slopes(t: Trained, among: Collection[float] | None = None) -> tuple[float, f
     return float(slope(noise.given, noise.rates)), float(slope(noise.on_true.mean(axis=(1, 2)), noise.rates))
 
 
-def learned(t: Trained, among: Collection[float] | None = None) -> float:
-    """Share of the wrong labels that one training says, at the highest of these rates; NaN at one rate."""
+def learned(t: Trained, among: Collection[float] | None = None) -> tuple[float, float]:
+    """Share of the wrong labels that one training says: of those of all of these rates, of the highest; NaN at one."""
     noise = Noise.together([t], among=among)
-    return float(noise.learned[-1]) if len(noise.rates) > 1 else math.nan
+    if len(noise.rates) == 1:
+        return math.nan, math.nan
+    return float(noise.on_given[noise.wrong].mean()), float(noise.learned[-1])
 
 
 # --- accuracies --------------------------------------------------------------------------------------

@@ -161,24 +161,25 @@ def lengths(runs: Runs) -> str:
 def engines(runs: Runs) -> str:
     """Networks that were trained in two ways: without label noise, and the slopes over the rates that both had."""
     rows, by_name = [], {}
-    for ways in measures.WAYS:
-        for pair in measures.both_ways(runs, ways):
-            name = f"{pair[0].network}, {ways[0]} and {ways[1]}"
+    for first, second in (("plain", "fused"), ("float32", "plain"), ("float32", "fused")):
+        for pair in measures.both_ways(runs, first, second):
+            name = f"{pair[0].network}, {first} and {second}"
+            files = [t.file.removeprefix("pool-") for t in pair]
             told = [[f"{t.clean[k]:.4f}" for t in pair] for k in ("pmv", "val", "test")]
             told.insert(0, [f"{t.clean['epochs']:g}" for t in pair])
             both_had = set.intersection(*(set(t.rates) for t in pair))
-            each = [(*measures.slopes(t, both_had), measures.learned(t, both_had)) for t in pair]
+            each = [(*measures.slopes(t, both_had), *measures.learned(t, both_had)) for t in pair]
             with_noise = not any(map(math.isnan, each[0] + each[1]))
             told += [[f"{v:.3f}" for v in both] if with_noise else [] for both in zip(*each, strict=True)]
             if with_noise:
-                by_name.setdefault(name, []).append(each)
-            rows.append([name, str(pair[0].seed), *(" and ".join(both) for both in told)])
-    for name, pairs in by_name.items():
+                by_name.setdefault((name, frozenset(both_had)), []).append(each)
+            rows.append([name, str(pair[0].seed), *(" and ".join(both) for both in (files, *told))])
+    for (name, _), pairs in by_name.items():
         if len(pairs) > 2:
             found = ttest_rel(*zip(*pairs, strict=True)).pvalue
-            rows.append([f"{name}: p of the {len(pairs)} pairs", *[""] * 5, *(f"{p:.3f}" for p in found)])
-    head = ["trained in two ways", "seed", "epochs without noise", "right on training images", "validation", "test",
-            *map(title, METRICS[:2]), "wrong labels learned, rate 0.5"]  # fmt: skip
+            rows.append([f"{name}: p of the {len(pairs)} pairs", *[""] * 6, *(f"{p:.3f}" for p in found)])
+    head = ["trained in two ways", "seed", "pools", "epochs without noise", "right on training images", "validation",
+            "test", *map(title, METRICS[:2]), "wrong labels learned", "the same at the highest rate"]  # fmt: skip
     return "\n".join(table(head, rows)).rstrip()
 
 
@@ -196,7 +197,7 @@ def sizes(runs: Runs, found: list[measures.Sizes]) -> str:
     """Networks that were trained alike but for the number of images: who has memorised more?"""
     rows = []
     for s in found:
-        seeds = " and ".join(measures.ways(runs.plain(name)) for name in (s.large, s.small))
+        seeds = " and ".join(measures.how_trained(runs.plain(name)) for name in (s.large, s.small))
         told = [f"{e.value:.2f} ({e.low:.2f} to {e.high:.2f})" for e in s.ours]
         alone = "<0.001" if s.alone < 0.0005 else f"{s.alone:.3f}"
         both = " and ".join(f"{v:.3f}" for v in s.theirs)

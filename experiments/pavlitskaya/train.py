@@ -14,9 +14,9 @@ on the way: {"deadline": seconds, "lanes": [[job, ...], ...], "also": [[network,
 [network, seed, epochs, seconds] or [network, seed, epochs, seconds, options]; the options are "rates" (of label noise;
 all six by default), "rate" (the learning rate), "label" (added to the network's name in the results), "curves"
 (whether to take them; by default, of seed 0) and "engine" ("plain": each network by itself where fused.py would have
-them as one; "float32": that, and float32 throughout, without TF32). Instead of a seed there may be a list of them,
-which train at once: of small batches three seeds take less than three times as long as one. "also" names networks to
-make ready for jobs that may come later, with how many of each there are.
+them as one; "float32": that, and float32 throughout, without TF32; either needs a label). Instead of a seed there may
+be a list of them, which train at once: of small batches three seeds take less than three times as long as one. "also"
+names networks to make ready for jobs that may come later, with how many of each there are.
 
 The networks of a job train at once: each on a stream of its own or, VGGs and ResNets on a GPU, as one (fused.py). It
 gets as many epochs as fit into its seconds, and its schedule is squeezed into them (the learning rates used are kept).
@@ -209,10 +209,9 @@ class Pool:
                 if self.fused(place):
                     self.check(s, images)
                 torch.backends.cudnn.benchmark = cuda and s.family != "mobilenet"  # 20 s there, and as long in `check`
-                whole = place.engine == "float32"
-                half = s.half and cuda and not whole
-                with rounded(not whole):
-                    made = [self.kind(place)(s, images, self.device, place.groups, half) for _ in range(count)]
+                with rounded(place.engine != "float32"):
+                    kind, half = self.kind(place), self.half(place)
+                    made = [kind(s, images, self.device, place.groups, half) for _ in range(count)]
                     for t in made:
                         t.prepare(aside)
                 seconds = self.time(made) if cuda else 1.0
@@ -256,6 +255,14 @@ class Pool:
     def fused(self, place: Place) -> bool:
         ours = self.settings[place.network].family in ("resnet", "vgg")
         return self.device == "cuda" and ours and not place.engine
+
+    def half(self, place: Place) -> bool:
+        """Whether its passes are in bfloat16."""
+        return self.device == "cuda" and self.settings[place.network].half and place.engine != "float32"
+
+    def agreed(self, place: Place) -> dict[str, list[float]] | None:
+        """How far its gradients are from float32's; of networks that are not trained by fused.py None."""
+        return self.agreements.get(place.network) if self.fused(place) else None
 
     def kind(self, place: Place) -> type[Training]:
         if not self.fused(place):
@@ -377,13 +384,14 @@ class Pool:
                 break
         seconds = time.monotonic() - began
         say(f"{title}: {done} epochs in {seconds:.1f} s")
-        said, judged = run.look()
+        with rounded(job.engine != "float32"):
+            said, judged = run.look()
         for i, ended in enumerate(run.ended):
             judged[i]["epochs"] = done if run.groups > 1 else ended or done
         record = {
             "setting": vars(setting) | {"epochs": done}, "seconds": round(seconds, 1), "rates": rates,
             "groups": run.groups, "bfloat16": run.trainings[0][0].half, "fgsm": "margin",
-            "fused": self.agreements.get(job.network) if self.fused(place) else None, "engine": job.engine,
+            "fused": self.agreed(place), "engine": job.engine,
         }  # fmt: skip
         each = len(job.rates)
         for number, seed in enumerate(job.seeds):

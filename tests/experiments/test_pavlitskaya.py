@@ -214,11 +214,11 @@ def test_both_ways_of_training_stand_beside_each_other(tmp_path):
     assert [(a.file, b.file, a.seed) for a, b in measures.both_ways(runs)] == [("pool-1", "pool-2", 0)]
     (row,) = tables.engines(runs).splitlines()[2:]
     shares = [f"{t.clean['pmv']:.4f}" for pair in measures.both_ways(runs) for t in pair]
-    told = f"| {shares[0]} and {shares[1]} | 0.5000 and 0.5000 | 0.5000 and 0.5000 |  |  |  |"
-    assert row == f"| vgg-C5, plain and fused | 0 | 250 and 250 {told}"
+    told = f"| {shares[0]} and {shares[1]} | 0.5000 and 0.5000 | 0.5000 and 0.5000 |  |  |  |  |"
+    assert row == f"| vgg-C5, plain and fused | 0 | 1 and 2 | 250 and 250 {told}"
 
 
-@pytest.mark.parametrize("rates", [SIX, FOUR])
+@pytest.mark.parametrize("rates", [SIX, (0.0, 0.1, 0.3)])
 def test_both_ways_of_training_are_compared_with_label_noise(rates, tmp_path):
     """At the rates that both had. A training with "-fused" in its name stands there, and nowhere else."""
     plain = made("resnet-C5", 0, epochs=250, right=0.9, rates=rates)
@@ -232,11 +232,14 @@ def test_both_ways_of_training_are_compared_with_label_noise(rates, tmp_path):
         true = [(t[f"rate{r}/train"] == t["rate0.0/targets"]).mean() for r in rates]
         by_hand = [abs(np.polyfit(rates, shares, 1)[0]) for shares in (given, true)]
         np.testing.assert_allclose(measures.slopes(t, rates), by_hand)
-        wrong = t["rate0.5/targets"] != t["rate0.0/targets"]
-        learned = (t["rate0.5/train"] == t["rate0.5/targets"])[wrong].mean()
-        said.append([f"{v:.3f}" for v in (*by_hand, learned)])
+        each = []
+        for r in rates:
+            wrong = t[f"rate{r}/targets"] != t["rate0.0/targets"]
+            each.append((t[f"rate{r}/train"] == t[f"rate{r}/targets"])[wrong])
+        learned = np.concatenate(each).mean(), each[-1].mean()
+        said.append([f"{v:.3f}" for v in (*by_hand, *learned)])
     (row,) = tables.engines(runs).splitlines()[2:]
-    assert row.startswith("| resnet-C5, plain and fused | 0 | 250 and 250 |")
+    assert row.startswith("| resnet-C5, plain and fused | 0 | 1 and 2 | 250 and 250 |")
     assert row.endswith("".join(f" {a} and {b} |" for a, b in zip(*said, strict=True)))
 
 
@@ -252,7 +255,8 @@ def test_ways_of_training_are_told_apart(tmp_path):
     ]
     runs = kept(tmp_path, pool_1=parts)
     assert [t.way for t in runs.trained] == ["float32", "fused", "fused", "plain", "plain"]
-    found = {ways: [(a.name, b.name, a.seed) for a, b in measures.both_ways(runs, ways)] for ways in measures.WAYS}
+    pairs = [("plain", "fused"), ("float32", "plain"), ("float32", "fused")]
+    found = {two: [(a.name, b.name, a.seed) for a, b in measures.both_ways(runs, *two)] for two in pairs}
     assert found == {
         ("plain", "fused"): [("resnet-C5", "resnet-C5-fused", 0), ("resnet-C5-plain", "resnet-C5-fused", 3)],
         ("float32", "plain"): [("resnet-C5-float32", "resnet-C5", 0)],
@@ -261,7 +265,8 @@ def test_ways_of_training_are_told_apart(tmp_path):
     assert [t.name for t in runs.noise("resnet-C5").trained] == ["resnet-C5"]
     names = [line.split(" | ")[0] for line in tables.engines(runs).splitlines()[2:]]
     told = ["plain and fused"] * 2 + ["float32 and plain", "float32 and fused"]
-    assert names == [f"| resnet-C5, {ways}" for ways in told]
+    assert names == [f"| resnet-C5, {two}" for two in told]
+    assert measures.how_trained(runs.trained) == "2 plain, 2 fused, 1 float32"
 
 
 def test_pairs_of_both_ways_have_a_p(tmp_path):
@@ -272,12 +277,13 @@ def test_pairs_of_both_ways_have_a_p(tmp_path):
     runs = kept(tmp_path, pool_1=plain, pool_2=fused)
     last = tables.engines(runs).splitlines()[-1]
     both = [
-        [[*measures.slopes(t), measures.learned(t)] for t in one] for one in zip(*measures.both_ways(runs), strict=True)
+        [[*measures.slopes(t), *measures.learned(t)] for t in one]
+        for one in zip(*measures.both_ways(runs), strict=True)
     ]
     found = ttest_rel(*both).pvalue
     assert (
         last
-        == "| resnet-C5, plain and fused: p of the 3 pairs |  |  |  |  |  | "
+        == "| resnet-C5, plain and fused: p of the 3 pairs |  |  |  |  |  |  | "
         + " | ".join(f"{p:.3f}" for p in found)
         + " |"
     )
@@ -536,9 +542,11 @@ def test_readme_shows_the_results(runs):
 
 
 def test_corrupted_pictures_are_the_same_everywhere(runs):
-    """Where networks met some that were made beside the trainings: other versions of Pillow may make other ones."""
+    """Where networks met some that were made beside the trainings: other versions of libraries may make others."""
     (data,) = load("data")
-    assert {t.record["corrupted"] for t in runs.trained if "corrupted" in t.record} <= data.CORRUPTED
+    met = {t.record["corrupted"]: t.file for t in runs.trained if "corrupted" in t.record}
+    assert met
+    assert all(file in data.CORRUPTED[which] for which, file in met.items())
 
 
 def test_plan_gives_three_seeds_alike(runs):
@@ -691,20 +699,46 @@ def test_a_job_says_how_its_networks_are_trained(train, pictures, tmp_path, monk
     usual, plain, whole = map(train.Job.read, pool.plan()["queue"])
     places = [train.Place("vgg-C6", 1, engine) for engine in ("", "plain", "float32")]
     assert [pool.place_of(job) for job in (usual, plain, whole)] == places
-    monkeypatch.setattr(pool, "device", "cuda")
-    assert [pool.place_of(job).groups for job in (usual, plain, whole)] == [6, 1, 1]
-    assert [pool.fused(pool.place_of(job)) for job in (usual, plain, whole)] == [True, False, False]
-    assert pool.kind(places[2]) is train.Training
-    before = train.torch.backends.cudnn.allow_tf32
-    with train.rounded(not before):
-        assert train.torch.backends.cudnn.allow_tf32 is not before
-    assert train.torch.backends.cudnn.allow_tf32 is before
-    with pytest.raises(ValueError, match="`engine` must be one of plain, float32, not slow"):
-        train.Job.read(["vgg-C6", 0, 1, None, {"engine": "slow"}])
+    with monkeypatch.context() as patch:
+        patch.setattr(pool, "device", "cuda")
+        asked = [pool.place_of(job) for job in (usual, plain, whole)]
+        assert [place.groups for place in asked] == [6, 1, 1]
+        assert [pool.fused(place) for place in asked] == [True, False, False]
+        assert [pool.half(place) for place in asked] == [True, True, False]
+        assert pool.kind(places[2]) is train.Training
+        pool.agreements["vgg-C6"] = {"ours": [0.1, 0.2]}
+        assert [pool.agreed(place) for place in asked] == [{"ours": [0.1, 0.2]}, None, None]
+    for row, match in [
+        ({"engine": "slow", "label": "slow"}, "`engine` must be one of plain, float32, not slow"),
+        ({"engine": "plain"}, "a job with an `engine` needs a `label`"),
+    ]:
+        with pytest.raises(ValueError, match=match):
+            train.Job.read(["vgg-C6", 0, 1, None, row])
     row = ["lenet-cifar", 0, 1, None, {"engine": "float32", "label": "float32", "rates": [0, 0.5]}]
     train.main([str(pictures), str(out), "--plan", str(planned(tmp_path, row)), "--limit", "32"])
     (kept,) = trained.read(out / "lenet-cifar-float32-seed0.npz")
     assert (kept.way, kept.network, kept.record["bfloat16"]) == ("float32", "lenet-cifar", False)
+
+
+def test_float32_is_not_rounded(train, pictures, tmp_path, monkeypatch):
+    """Neither steps nor the last answers of such a job by TF32's products; of others both."""
+    flags = train.torch.backends.cuda.matmul, train.torch.backends.cudnn
+    seen = []
+
+    class Seen(train.Training):
+        def prepare(self, stream):
+            seen.append(("step", *(f.allow_tf32 for f in flags)))
+
+        def predict(self, g, images):
+            seen.append(("answers", *(f.allow_tf32 for f in flags)))
+            return super().predict(g, images)
+
+    monkeypatch.setattr(train, "Training", Seen)
+    for engine in ("plain", "float32"):
+        row = ["lenet-cifar", 0, 1, None, {"engine": engine, "label": engine, "rates": [0.5]}]
+        plan = planned(tmp_path, row)
+        train.main([str(pictures), str(tmp_path / engine), "--plan", str(plan), "--limit", "32"])
+    assert seen == [("step", True, True), ("answers", True, True), ("step", False, False), ("answers", False, False)]
 
 
 def test_what_would_end_too_late_is_not_begun(train, pictures, tmp_path, capsys):

@@ -120,10 +120,14 @@ def test_all_that_is_launched_was_compiled(tmp_path):
 
 def test_networks_of_a_plan(tmp_path):
     """Each once, with how many there are at once; of lanes, and what is to be ready for later jobs."""
-    lanes = [[["vgg-C2", [0, 1, 2], 60, None], ["vgg-C2", 3, 60, None]], [["vgg-C2", 4, 60, None, {"rates": [0.0]}]]]
+    alone = ["resnet-C5", 0, 250, None, {"engine": "plain", "label": "plain"}]
+    lanes = [
+        [["vgg-C2", [0, 1, 2], 60, None], ["vgg-C2", 3, 60, None]],
+        [["vgg-C2", 4, 60, None, {"rates": [0.0]}], alone],
+    ]
     plan = {"lanes": lanes, "also": [["resnet-C1", 6]]}
     found = json.loads(ended(start(tmp_path, "print_asked", json.dumps(plan))))
-    assert found == [["vgg-C2", 18], ["vgg-C2", 6], ["vgg-C2", 1], ["resnet-C1", 6]]
+    assert found == [["vgg-C2", 18], ["vgg-C2", 6], ["vgg-C2", 1], ["resnet-C1", 6]]  # those by themselves launch none
 
 
 if __name__ == "__main__":
