@@ -203,11 +203,16 @@ WORLDS = {
 }
 
 
-@pytest.mark.parametrize("name", list(WORLDS))
-@pytest.mark.parametrize("n", [40, pytest.param(300, marks=pytest.mark.slow)])
-def test_level(name, n):
+HARDEST = ("much of the same", "printed run where wrong, other at random", "other run, more where right")
+
+
+@pytest.mark.parametrize(
+    ("name", "n", "tries"),
+    [(name, 120, 40) for name in HARDEST]
+    + [pytest.param(name, n, 200, marks=pytest.mark.slow) for n in (40, 300) for name in WORLDS],
+)
+def test_level(name, n, tries):
     """Verdicts on honest models, whatever the reasons were for which answers could not be read."""
-    tries = 100 if n == 40 else 200
     said = [options(runs_of([1000, i], n=n, **WORLDS[name]), n_resamples=99).verdict for i in range(tries)]
     accused = said.count("depends on the printed order")
     assert binomtest(accused, tries, 0.05, alternative="greater").pvalue > 1e-3
