@@ -239,9 +239,9 @@ def test_scores_of_a_language_model(run):
         assert "by itself" in json.loads(out)["reason"]
 
 
-def verdicts(run, folder, seed):
+def verdicts(run, folder, seed, n=300):
     """p of a model that has memorised a benchmark as printed, and of its honest twin."""
-    printed = benchmark(seed=seed)
+    printed = benchmark(n, seed=seed)
     write_items(printed, folder / "items.jsonl")
     found = []
     for name, known in (("memoriser", printed), ("twin", None)):
@@ -253,7 +253,7 @@ def verdicts(run, folder, seed):
 
 
 def test_a_trained_memoriser_is_found_and_its_twin_is_not(run, tmp_path):
-    memoriser, twin = verdicts(run, tmp_path, 0)
+    memoriser, twin = verdicts(run, tmp_path, 0, n=150)
     assert memoriser["n_resamples"] == 9999
     assert memoriser["p_value"] <= 1e-3
     assert memoriser["verdict"] == "depends on the printed order"
