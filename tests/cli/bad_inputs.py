@@ -311,6 +311,7 @@ def _tables(folder: Path, rng) -> None:
     text("samename.csv", "id,label,a,a", "0,1,1,1", "1,0,0,1")
     text("sameid.csv", "id,label,a,b", "x,1,1,1", "x,0,0,1")
     text("outside.csv", "id,label,a,b", "0,0,0,1", "1,1,1,0", "2,7,1,1")
+    text("unsaid.csv", "id,label,a,b", "x,0,0,NA", "y,1,1,1")
     text("nan.csv", "id,label,a,b", "0,0,nan,1.0", "1,1,1.0,1.0")
     text("onemodel.csv", "id,label,only", "0,0,0", "1,1,1")
     text("apart.csv", "model,id,prediction,label", "a,0,1,1", "a,1,0,0", "b,0,1,1")
@@ -712,6 +713,12 @@ POOLS = [
     Bad("budget", "pool.npz --metric acc", "so that --metric acc chooses nothing"),
     Bad("budget", "pool.npz --task law", "--task law chooses nothing"),
     Bad("budget", "pool.npz --missing -7", "no cell holds '-7' (--missing)"),
+    Bad("budget", "unsaid.csv", "say so with --missing NA; if they are wrong, say so with --unread NA"),
+    Bad("compare", "unsaid.csv a b --unread NA --unread ERR", "no prediction beside labels is 'ERR' (--unread)"),
+    Bad("budget", "unsaid.csv --unread NA --missing NA", "'NA' is given as --missing and as --unread"),
+    Bad("budget", "unsaid.csv --unread 1", "'1' is the label of an example"),
+    Bad("budget", "pool.csv --unread ''", "no prediction beside labels is '' (--unread)"),
+    Bad("budget", f"{FOUR} --unread NA", "--unread has no effect on numbers"),
     Bad("budget", "pool.npz --repeats often", "--repeats is 'often'"),
     Bad("budget", "pool.npz --all-ids all_ids.txt", "--all-ids has no effect here"),
     Bad("budget", "pool.npz --all-ids absent.txt", "absent.txt does not exist (--all-ids)"),

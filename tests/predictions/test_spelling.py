@@ -13,6 +13,8 @@ from heldout import Predictions
 from heldout.errors import InputError
 from heldout.predictions import load_predictions
 
+heldout_reads = load_predictions
+
 # Columns with the values as software has them: a column with a gap is of floats, one with a word of objects.
 TABLES = {
     "an unreadable cell": {"label": [0, 1, 2, 2], "a": [0, 1, 2, 1], "b": [0.0, 1.0, 2.0, None], "c": [0, "ERR", 2, 1]},
@@ -167,3 +169,49 @@ def test_kinds_that_name_no_class_together():
         Predictions.from_arrays([["cat", "dog"]], [0, 1])
     with pytest.raises(InputError, match="several kinds"):
         Predictions.from_arrays([[True, "ERR", 1]], [True, False, True])
+
+
+LACKING = {"id": list("wxyz"), "label": [0, 1, 1, 0], "a": [0, 1, 1, 1], "b": [0, None, "NA", 0]}
+
+
+@pytest.mark.parametrize("made", [as_csv, as_rows, as_long_rows, as_parquet, as_pandas, as_polars])
+def test_what_is_unread_is_wrong(made, tmp_path, monkeypatch):
+    for options, there, right in (
+        ({"missing": ["NA"]}, [1, 0, 0, 1], [1, 0, 0, 1]),
+        ({"unread": "NA"}, [1, 0, 1, 1], [1, 0, 0, 1]),
+        ({"unread": ["NA", ""]}, [1, 1, 1, 1], [1, 0, 0, 1]),
+        ({"unread": "", "missing": "NA"}, [1, 1, 0, 1], [1, 0, 0, 1]),
+    ):
+        monkeypatch.setitem(globals(), "load_predictions", lambda path, given=options: heldout_reads(path, **given))
+        pool = made(LACKING, tmp_path)
+        assert (np.ones_like(pool.cells) if pool.observed is None else pool.observed)[1].astype(int).tolist() == there
+        assert pool.correct.astype(int).tolist() == [[1, 1, 1, 0], right]
+
+
+def test_absent_rows_stay_missing_where_empty_cells_are_wrong(tmp_path):
+    path = tmp_path / "x.csv"
+    path.write_text("model,id,label,prediction\na,x,0,0\na,y,1,1\na,z,1,\nb,x,0,0\nb,y,1,\n")
+    pool = heldout_reads(path, unread="", missing="absent")
+    assert pool.observed.tolist() == [[True] * 3, [True, True, False]]
+    assert pool.correct.tolist() == [[True, True, False], [True, False, False]]
+
+
+def test_unread_cells_of_arrays():
+    pool = Predictions.from_arrays([[0.0, np.nan, 1.0], [0, 1, 1]], [0, 1, 1], unread="nan")
+    assert (pool.observed, pool.correct.astype(int).tolist()) == (None, [[1, 0, 1], [1, 1, 1]])
+    pool = Predictions.from_arrays([["cat", "NA", None]], ["cat", "dog", "dog"], unread="NA")
+    assert (pool.observed.tolist(), pool.correct.tolist()) == ([[True, True, False]], [[True, False, False]])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"unread": ["NA", "x"]}, r"no prediction beside labels is 'x' \(`unread`\); leave it out"),
+        ({"unread": "NA", "missing": "NA"}, "'NA' is given as `missing` and as `unread`"),
+        ({"unread": "dog"}, r"'dog' is the label of an example, .*\(`unread`\); leave it out"),
+        ({}, r"'NA' stands in 1 cells: .* with `missing='NA'`; if they are wrong, say so with `unread='NA'`"),
+    ],
+)
+def test_unread_is_refused(options, words):
+    with pytest.raises(InputError, match=words):
+        Predictions.from_arrays([["cat", "NA"]], ["cat", "dog"], **options)

@@ -41,7 +41,7 @@ def read_predictions(
 def _one_spelling(said: NDArray[Any], truth: NDArray[Any], codes: Codes) -> tuple[NDArray[Any], NDArray[Any]]:
     """Both as they are, or with one spelling for each class where some cells are text."""
     said, truth = (np.char.decode(cells, "utf-8") if cells.dtype.kind == "S" else cells for cells in (said, truth))
-    if not {said.dtype.kind, truth.dtype.kind} & set("UO"):
+    if not codes.unread and not {said.dtype.kind, truth.dtype.kind} & set("UO"):
         return said, truth
     (read,), found = one_spelling([said.ravel()], truth.ravel(), codes)
     return read.reshape(said.shape), found.reshape(truth.shape)

@@ -35,7 +35,7 @@ from heldout.predictions.long_table import Trials, long_table
 from heldout.predictions.table import Predictions, make_table
 from heldout.predictions.text_cells import Column, is_score, looks_numeric, one_spelling, text_classes, text_marks
 from heldout.predictions.trials import COUNTED
-from heldout.predictions.values import Codes, as_text, id_texts, listing
+from heldout.predictions.values import Codes, as_text, id_texts, is_gap, listing
 
 SUMMARIES = frozenset(["accuracy", "average", "avg", "mean", "overall", "total", "pass_rate"])  # of a model
 
@@ -295,6 +295,8 @@ def _read_classes(
 ) -> tuple[Sequence[Column], Column]:
     """Predictions and labels, each class in one spelling."""
     if not text:
+        if "" in codes.unread:  # an empty cell is null here
+            said = [["" if is_gap(v) and not isinstance(v, float) else v for v in column] for column in said]
         return one_spelling(said, labels, codes, source=source)
     *read, truth = text_classes([*said, labels], codes, labels=labels, source=source)
     return read, truth

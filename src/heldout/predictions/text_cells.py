@@ -27,8 +27,8 @@ def one_spelling(
 ) -> tuple[Sequence[Column], Column]:
     """Predictions and labels from where cells have types, read as `text_classes` reads them where some are text.
 
-    Numbers by themselves have one spelling, and stay as they are; so do cells of several kinds that cannot be classes
-    of one numbering, which `read_cells` refuses.
+    Numbers by themselves have one spelling, and stay as they are unless some count as `unread`; so do cells of several
+    kinds that cannot be classes of one numbering, which `read_cells` refuses.
 
     Examples
     --------
@@ -39,11 +39,13 @@ def one_spelling(
     """
     given = cells = [_listed(column) for column in (*columns, labels)]
     kinds = set().union(*(map(type, column) for column in cells))
-    if str not in kinds or not kinds <= PLAIN:
+    if not kinds <= PLAIN or (str not in kinds and not codes.unread):
         return columns, labels
     if kinds & {int, float, bool}:
         cells = [[v if v is None else str(v) for v in column] for column in given]
     *said, truth = cells
+    if str not in kinds and codes.unread.isdisjoint(*said):
+        return columns, labels
     truth = [None if text == "" else text for text in truth]
     if kinds & {int, float}:
         numbered = all(text is None or number_of(text) is not None for text in truth)
@@ -101,23 +103,41 @@ def text_classes(
     [array(['1', 'x'], dtype=object), array(['1', '2'], dtype=object)]
     """
     cells: set[str | None] = set().union(*columns)
-    gaps = _gaps(cells, codes, empty=not typed)
+    gaps = _gaps(cells, codes, empty=not typed and "" not in codes.unread)
+    unread = _unread(cells, labels, codes, source=source)
     distinct = {text for text in cells - gaps.keys() if text is not None}
     known = {text for text in set(labels if labels is not None else ()) - gaps.keys() if text is not None}
-    values: dict[str | None, Any] = {text: number_of(text) for text in distinct}
+    values: dict[str | None, Any] = {text: None if text in unread else number_of(text) for text in distinct}
     classes = {text for text in known if not _is_unclear(text, NO_NUMBER)}
     numbered = bool(classes) and all(values[text] is not None for text in classes)
     # 1.0 is 1; so is 01, unless labels have both, which are two classes then
     padded = numbered and len(set(map(_spelled, known))) < len(set(map(_less_zeros, known)))
     if typed or padded or None in values.values():
         if labels is not None:
-            _refuse_not_there(columns, distinct if numbered else distinct - known, numbered=numbered, source=source)
+            strange = distinct - unread - (set() if numbered else known)
+            _refuse_not_there(columns, strange, numbered=numbered, source=source)
         if numbered:
             values = {text: (_less_zeros if padded else _spelled)(text) for text in distinct}
         else:
             values = {text: text for text in distinct}
     values |= gaps
     return [np.array([values[cell] for cell in column], dtype=object) for column in columns]
+
+
+def _unread(cells: Set[str | None], labels: Column | None, codes: Codes, *, source: str) -> Set[str]:
+    """Texts that are said to be of predictions that could not be read; beside labels alone, of which none is one."""
+    if labels is None or not codes.unread:
+        return set()
+    also = sorted(codes.unread.intersection(text for text in labels if text))
+    if also:
+        raise InputError(
+            f"{f'{source}: ' * bool(source)}{also[0]!r} is the label of an example, so that it cannot stand for a "
+            "prediction that could not be read (`unread`); leave it out."
+        )
+    found = codes.unread & {text for text in cells if text is not None}
+    for text in found:
+        codes.meet(text)
+    return found
 
 
 def _spelled(text: str) -> str:
@@ -143,7 +163,7 @@ def _refuse_not_there(columns: list[Column], texts: set[str], *, numbered: bool,
         raise InputError(
             f"{f'{source}: ' * bool(source)}{listing(sorted(unclear))} stand{'s' * (len(unclear) == 1)} in {count:,} "
             f"cells: predictions that could not be read are wrong, those that were not run are missing. If these were "
-            f"not run, say so with `missing={first!r}`; if they are wrong, write another word, such as 'unread'."
+            f"not run, say so with `missing={first!r}`; if they are wrong, say so with `unread={first!r}`."
         )
 
 
