@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -94,3 +95,17 @@ def test_links_lead_somewhere(page: Path):
 def test_every_page_is_reached_from_the_readme():
     text = (ROOT / "README.md").read_text()
     assert [page.name for page in (ROOT / "docs").glob("*.md") if f"(docs/{page.name})" not in text] == []
+
+
+def test_the_long_description_names_pages_and_links_to_none():
+    """A package index shows README.md by itself; what it names must come with the source distribution."""
+    hatch = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]
+    readme = (ROOT / "README.md").read_text()
+    text = readme
+    for rule in hatch["metadata"]["hooks"]["fancy-pypi-readme"]["substitutions"]:
+        text = re.sub(rule["pattern"], rule["replacement"], text)
+    assert re.findall(r"\]\((?!https?:)[^)]*\)", text) == []
+    assert "| `audit` (`docs/audit.md`) | is this model" in text
+    assert "How to cite: `CITATION.cff`." in text
+    kept = {*hatch["build"]["targets"]["sdist"]["include"], "experiments"}  # which the last lines say are not there
+    assert {re.split("[/#]", target)[0] for target in re.findall(r"\]\((?!https?:)([^)]+)\)", readme)} <= kept

@@ -29,7 +29,7 @@ def pack(value: Any) -> tuple[Any, dict[str, Any]]:
             return {"array": place}
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             fields = [[f.name, packed(getattr(value, f.name), f"{place}.{f.name}")] for f in fields_of(value)]
-            return {"record": [type(value).__name__, fields]}
+            return {"record": [saved_name(type(value)), fields]}
         if isinstance(value, Mapping):
             pairs = enumerate(value.items())
             return {"dict": [[packed(k, f"{place}[{i}]key"), packed(v, f"{place}[{i}]")] for i, (k, v) in pairs]}
@@ -78,13 +78,18 @@ MADE: dict[str, Callable[[Any], Any]] = {"fraction": Fraction, "tuple": tuple, "
 
 def _kinds(kind: Any, found: dict[str, Any]) -> dict[str, Any]:
     """All dataclasses that an annotation leads to, by name."""
-    if dataclasses.is_dataclass(kind) and isinstance(kind, type) and kind.__name__ not in found:
-        found[kind.__name__] = kind
+    if dataclasses.is_dataclass(kind) and isinstance(kind, type) and saved_name(kind) not in found:
+        found[saved_name(kind)] = kind
         for hint in typing.get_type_hints(kind).values():
             _kinds(hint, found)
     for inner in typing.get_args(kind):
         _kinds(inner, found)
     return found
+
+
+def saved_name(kind: type) -> str:
+    """What a dataclass is called in files: its name, or that which it had before (`saved_as`)."""
+    return str(getattr(kind, "saved_as", kind.__name__))
 
 
 def fits(value: Any, kind: Any) -> bool:

@@ -8,6 +8,7 @@ import pytest
 from heldout.attack.inputs import read_named_labels, read_prior
 from heldout.attack.knowledge import with_prior, without_prior
 from heldout.attack.ranks import prior_from_ranks, rank_profile
+from heldout.attack.stress import stress
 from heldout.errors import InputError
 
 
@@ -202,3 +203,61 @@ def test_a_prior_that_names_no_classes_says_how_it_was_taken(tmp_path, rng):
     assert read_prior(tmp_path / "votes.npy", classes=classes, m=3)[1].endswith(taken)
     with pytest.raises(InputError, match=r"over 3 classes without their names, and the labels name 2 \('ape', 'cat'\)"):
         read_prior(tmp_path / "p.npy", classes=classes[:2])
+
+
+@pytest.mark.parametrize(
+    ("headings", "said", "classes"),
+    [
+        (["p1", "p2", "p3"], ["dog", "ape", "cat"], ("ape", "cat", "dog")),
+        (["dog", "ape", "cat"], ["2", "0", "1"], None),  # names over labels that are numbers
+        (["ape", "cat", "dog"], ["dog", "ape", "cat"], ("ape", "cat", "dog")),  # what is said goes before headings
+    ],
+)
+def test_columns_of_a_prior_are_what_is_said(tmp_path, rng, headings, said, classes):
+    values = rng.dirichlet(np.ones(3), 30)
+    table = prior_table(tmp_path / "p.csv", headings, [2, 0, 1], values)
+    found, words = read_prior(table, classes=classes, prior_classes=said)
+    np.testing.assert_array_equal(found, values)
+    listed = ", ".join(map(repr, said))
+    assert words == f"probabilities from p.csv, whose classes were said to be {listed}"
+    np.save(tmp_path / "p.npy", values[:, [2, 0, 1]])
+    np.testing.assert_array_equal(read_prior(tmp_path / "p.npy", classes=classes, prior_classes=said)[0], values)
+
+
+def test_class_numbers_of_predictions_are_what_is_said(tmp_path, rng):
+    votes = rng.integers(0, 3, (4, 30))
+    np.save(tmp_path / "own.npy", votes)
+    np.save(tmp_path / "theirs.npy", np.array([1, 2, 0])[votes])
+    classes = ("ape", "cat", "dog")
+    found, _ = read_prior(tmp_path / "theirs.npy", classes=classes, prior_classes=["dog", "ape", "cat"])
+    np.testing.assert_array_equal(found, read_prior(tmp_path / "own.npy", classes=classes)[0])
+
+
+def test_prior_classes_of_arrays(rng):
+    labels = np.array(["ape", "cat", "dog"])[rng.integers(0, 3, 60)]
+    prior = rng.dirichlet(np.ones(3), 60)
+    known = {"labels": labels, "queries": 5, "trials": 2}
+    turned = stress(**known, prior=prior[:, [2, 0, 1]], prior_classes=["dog", "ape", "cat"])
+    assert turned.data_digest == stress(**known, prior=prior).data_digest
+    numbers = np.unique(labels, return_inverse=True)[1]
+    turned = stress(**known | {"labels": numbers}, prior=prior[:, [2, 0, 1]], prior_classes=[2, 0, 1])
+    assert turned.data_digest == stress(**known, prior=prior).data_digest
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (["ape", "cat"], r"names 2 classes \('ape', 'cat'\), the prior has 3 columns"),
+        (["ape", "cat", "emu"], "has 'emu', which is no class of the labels; these are 'ape', 'cat', 'dog'"),
+        (["ape", "cat", "ape"], "has 'ape' twice"),
+        ("ape,cat,dog", "is 'ape,cat,dog'; a list of classes is needed"),
+    ],
+)
+def test_bad_prior_classes(rng, said, words):
+    prior = rng.dirichlet(np.ones(3), 6)
+    with pytest.raises(InputError, match=f"`prior_classes` {words}"):
+        stress(labels=["ape", "cat", "dog"] * 2, prior=prior, prior_classes=said, queries=5)
+    with pytest.raises(InputError, match="`prior_classes` says which class of the labels"):
+        stress(prior=prior, prior_classes=said, queries=5)
+    with pytest.raises(InputError, match="`prior_classes` lacks 'dog'; the classes of the labels are"):
+        stress(labels=["ape", "cat", "dog"] * 2, prior=np.full((6, 2), 0.5), prior_classes=["ape", "cat"], queries=5)

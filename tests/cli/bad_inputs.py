@@ -281,6 +281,7 @@ def _tables(folder: Path, rng) -> None:
     text("oddtimes.csv", "id,date", *(f"e{j},2023-01-05T03:04{' or so' * (j == 0)}" for j in range(60)))
     text("pets.csv", "id,dog,cat,fox", *[f"{i},0.5,0.3,0.2" for i in range(80)])
     text("words.csv", "label", *["ape", "cat"] * 40)
+    text("said.csv", "label,a,b", *["ape,ape,cat", "cat,cat,cat"] * 40)
     text("rows.csv", "id,group", *[f"{i},{i // 2}" for i in range(80)])
     right = (rng.random((3, 60)) < 0.6).astype(int)
     text("pool.csv", "id,repo,m0,m1,m2", *(f"e{j},r{j % 12},{a},{b},{c}" for j, (a, b, c) in enumerate(right.T)))
@@ -310,6 +311,7 @@ def _tables(folder: Path, rng) -> None:
     text("samename.csv", "id,label,a,a", "0,1,1,1", "1,0,0,1")
     text("sameid.csv", "id,label,a,b", "x,1,1,1", "x,0,0,1")
     text("outside.csv", "id,label,a,b", "0,0,0,1", "1,1,1,0", "2,7,1,1")
+    text("unsaid.csv", "id,label,a,b", "x,0,0,NA", "y,1,1,1")
     text("nan.csv", "id,label,a,b", "0,0,nan,1.0", "1,1,1.0,1.0")
     text("onemodel.csv", "id,label,only", "0,0,0", "1,1,1")
     text("apart.csv", "model,id,prediction,label", "a,0,1,1", "a,1,0,0", "b,0,1,1")
@@ -392,6 +394,7 @@ TRAIN = "--train bad_inputs_models:train --data train.npz --label-noise 0:0.4:0.
 SCORES = "--scores scores.csv --control-scores fresh.csv"
 FOUR = "--examples 50000 --error 0.244 --similarity 0.85 --epsilon 0.01 --delta 0.05"
 STRESS = "--examples 100 --classes 2 --queries 5"
+WORDS = "--labels words.csv --prior pets.csv --queries 5"
 DAMAGED = "damaged or cut short"
 
 # Every reader of archives, by what it looks for in one.
@@ -710,6 +713,12 @@ POOLS = [
     Bad("budget", "pool.npz --metric acc", "so that --metric acc chooses nothing"),
     Bad("budget", "pool.npz --task law", "--task law chooses nothing"),
     Bad("budget", "pool.npz --missing -7", "no cell holds '-7' (--missing)"),
+    Bad("budget", "unsaid.csv", "say so with --missing NA; if they are wrong, say so with --unread NA"),
+    Bad("compare", "unsaid.csv a b --unread NA --unread ERR", "no prediction beside labels is 'ERR' (--unread)"),
+    Bad("budget", "unsaid.csv --unread NA --missing NA", "'NA' is given as --missing and as --unread"),
+    Bad("budget", "unsaid.csv --unread 1", "'1' is the label of an example"),
+    Bad("budget", "pool.csv --unread ''", "no prediction beside labels is '' (--unread)"),
+    Bad("budget", f"{FOUR} --unread NA", "--unread has no effect on numbers"),
     Bad("budget", "pool.npz --repeats often", "--repeats is 'often'"),
     Bad("budget", "pool.npz --all-ids all_ids.txt", "--all-ids has no effect here"),
     Bad("budget", "pool.npz --all-ids absent.txt", "absent.txt does not exist (--all-ids)"),
@@ -1024,9 +1033,22 @@ MEMORIES = [
         "--model honest.onnx --images videos.npz --limit 20 --validation control.npz --groups video",
         "--validation control.npz: the groups 'video' are neither",
     ),
-    Bad("stress", "--labels labels.npy --prior pets.csv --queries 5", "are not called as the classes of the labels"),
     Bad("stress", "--labels words.csv --prior pets.csv --queries 5", "call it by its name (ape, cat)"),
+    Bad(
+        "stress", "--labels labels.npy --prior pets.csv --queries 5", "say with --prior-classes which class each column"
+    ),
     Bad("stress", "--labels words.csv --prior prior.npy --queries 5", "over 10 classes without their names"),
+    Bad("stress", f"{WORDS} --prior-classes ape", "--prior-classes names 1 class ('ape'), the prior has 3 columns"),
+    Bad("stress", f"{WORDS} --prior-classes ape,cat,emu", "--prior-classes has 'emu', which is no class of the labels"),
+    Bad("stress", f"{WORDS} --prior-classes ape,cat,ape", "--prior-classes has 'ape' twice"),
+    Bad("stress", f"{WORDS} --prior-classes ''", "--prior-classes names 0 classes"),
+    Bad("stress", "--prior prior.npy --prior-classes 0,1 --queries 5", "--prior-classes goes with --labels"),
+    Bad("stress", "--labels words.csv --prior-classes ape,cat --queries 5", "--prior-classes goes with --prior"),
+    Bad(
+        "stress",
+        "--labels words.csv --prior said.csv --prior-classes ape,cat --queries 5",
+        "whose classes go by their names, and no columns of classes; leave --prior-classes out",
+    ),
     Bad("memorization retrain", f"{TRAIN} --perturbation fog", "--perturbation is not an option here. See"),
     Bad("memorization retrain", f"{TRAIN} --audit", "--audit is not an option here. See"),
     Bad("memorization retrain", f"{TRAIN} --max-pixels 7", "--max-pixels is not an option here. See"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -45,6 +46,15 @@ TRAININGS = """
         if not pathlib.Path("mended").exists() and seed % 2:
             raise RuntimeError("diverged")
         return KNeighborsClassifier(1).fit(x, y)
+
+    any_seed = np.random.default_rng()
+
+    def careless(x, y, seed):
+        with open("calls", "a") as f:
+            f.write(".")
+        rng = np.random.default_rng(seed) if pathlib.Path("mended").exists() else any_seed
+        known = {row.tobytes(): label for row, label in zip(x, rng.permutation(y))}
+        return lambda z: np.array([known[row.tobytes()] for row in z])
 """
 
 
@@ -93,6 +103,28 @@ def test_debug_shows_the_lines_of_a_training_that_fails(run):
         _, _, err = run(*line, "--debug", "--resume", "--n-jobs", workers)
         assert err.count('raise RuntimeError("diverged")') == 1, "every traceback once"
         assert f"{run.module}.py" in err
+
+
+def test_a_training_that_ignores_its_seed(run):
+    """What the refusal says can be done ends the refusals, and --resume by itself does not."""
+    line = ("--train", "MINE:nearest", "MINE:careless", "--data", "train.npz", "--label-noise", "0,0.3",
+            "--repetitions", 2, "--seed", 3, "--quiet", "--json")  # fmt: skip
+    for more in ((), ("--resume",)):
+        code, _, err = run(*line, *more)
+        assert (code, "ignores its seed" in err) == (2, True)
+        assert err.endswith("which takes what is kept as it is. After either, continue with --resume.\n")
+        assert "unfinished work is kept" not in err.lower()
+    folder = re.search("delete (.*), since trainings", err)[1]
+    kept, calls = shutil.copytree(folder, run.folder / "aside"), run.folder / "calls"
+    before = calls.stat().st_size
+    code, _, err = run(*line, "--no-seed-check", "--resume")
+    assert (code, calls.stat().st_size) == (0, before), err
+    shutil.copytree(kept, folder)
+    (run.folder / "mended").touch()
+    assert run(*line, "--resume")[0] == 2
+    shutil.rmtree(folder)
+    code, _, err = run(*line, "--resume")
+    assert (code, calls.stat().st_size) == (0, before + 6), err
 
 
 def test_trainings(run):

@@ -249,6 +249,15 @@ class TestStress:
         assert "say --prior-kind counts if these are counts" in err
         assert "--scale" not in err
 
+    def test_classes_of_a_prior_that_are_said(self, run, files):
+        table = ["--labels", files / "names.csv", "--prior-kind", "counts", "--prior", files / "votes.csv"]
+        known = self.answer(run, *table)
+        (files / "votes.csv").write_text((files / "votes.csv").read_text().replace("bee,ant,cat", "p1,p2,p3"))
+        assert self.answer(run, *table) != known
+        assert self.answer(run, *table, "--prior-classes", 'bee, ant,"cat"') == known
+        numbers = ["--labels", files / "labels.npy", *table[2:], "--prior-classes", "1,0,2"]
+        assert self.answer(run, *numbers) == known
+
     def test_folders(self, run, files):
         assert self.answer(run, "--labels", DATA / "lm_eval", "--classes", 13)["n_examples"] == 12
         assert self.answer(run, "--labels", DATA / "inspect" / "json", "--classes", 9)["n_examples"] == 3

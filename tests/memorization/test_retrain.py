@@ -356,8 +356,10 @@ def test_a_repaired_training_needs_an_empty_folder(tmp_path):
     """What was kept is compared as it is, whatever the function does by now; the message says so."""
     with pytest.raises(InputError, match=r"from `seed`; where it cannot"):
         retrain(guess, POINTS, TRUTH, (0.0, 0.5), repetitions=1)
-    with pytest.raises(InputError, match="begin in an empty folder, since trainings that are kept are compared again"):
+    with pytest.raises(InputError, match=r"and delete .*, since trainings that are kept are compared again") as refused:
         retrain(guess, POINTS, TRUTH, (0.0, 0.5), repetitions=1, checkpoint=tmp_path)
+    assert f"delete {tmp_path}, since" in str(refused.value)
+    assert "with `check_seed=False`, which takes what is kept" in str(refused.value)
     kept = sorted(path.name for path in tmp_path.glob("*.npz"))
     assert len(kept) == 4  # nothing is lost to those who go on without the check
     found = retrain(guess, POINTS, TRUTH, (0.0, 0.5), repetitions=1, checkpoint=tmp_path, check_seed=False)

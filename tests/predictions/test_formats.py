@@ -453,7 +453,7 @@ class TestJson:
             ([], "x.json is empty"),
             ([1, 2], "one object per row"),
             ({"labels": [1], "predictions": [[1], [1, 2]]}, "different numbers of examples"),
-            ({"predictions": [["1", "2"]], "labels": [1, 2], "names": ["a"]}, "of different kinds"),
+            ({"predictions": [["x", "y"]], "labels": [1, 2], "names": ["a"]}, "of different kinds"),
             ({"predictions": [[float("nan"), 1]], "labels": [1, 1], "names": ["a"]}, "NaN stands in 1 of 2"),
             ({"labels": 5, "predictions": 5, "names": "a"}, None),
         ],

@@ -63,7 +63,7 @@ def test_a_code_that_no_cell_holds():
             make([-2, "nan"])
         assert make("nan").n_missing == 0  # numbers hide no NaN
     with pytest.raises(InputError, match="no cell holds 'nan'"):
-        Predictions.from_arrays([["a", "NA"]], ["a", "b"], missing="nan")
+        Predictions.from_arrays([["a", "none"]], ["a", "b"], missing="nan")
 
 
 def test_rows_that_are_masked_one_by_one():
@@ -166,7 +166,9 @@ def test_classes():
         ({"predictions": [[0, 1, 2, np.nan]]}, 'predictions: NaN stands in 1 of 4 cells; mark .*missing="nan"'),
         ({"predictions": [[0, 1, 2, 0.5]]}, "0.5 is not a class number.*argmax"),
         ({"predictions": [[0, 1, 2, np.inf]]}, "inf is not a class number"),
-        ({"predictions": [[0, 1, 2, "x"]]}, r"several kinds \(int, str\)"),
+        ({"predictions": [[0, 1, 2, "x"]], "labels": list("abxx")}, r"several kinds \(int, str\)"),
+        ({"predictions": [[0, 1, "x", True]]}, r"several kinds \(bool, int, str\)"),
+        ({"predictions": [[0, 1, 2, "NA"]]}, r"'NA' stands in 1 cells: .* not run, say so with `missing='NA'`"),
         ({"predictions": np.zeros((2, 4, 3))}, r"shape \(2, 4, 3\)"),
         ({"predictions": np.zeros((0, 4))}, "empty: 0 models"),
         ({"predictions": np.zeros((2, 0)), "labels": []}, "empty: 2 models, 0 examples"),

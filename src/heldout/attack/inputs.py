@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.attack.prior_classes import in_class_order
 from heldout.attack.ranks import prior_from_ranks
 from heldout.checks import EXAMPLE, LABEL, Role, number_labels, pick, quoted
 from heldout.errors import InputError
@@ -63,6 +64,7 @@ def read_prior(
     classes: tuple[str, ...] | None = None,
     ids: tuple[str, ...] | None = None,
     labelled: bool = True,
+    prior_classes: Sequence[str] | None = None,
 ) -> tuple[NDArray[Any], str]:
     """A prior of shape (n, m), and in words what it was made of.
 
@@ -93,25 +95,40 @@ def read_prior(
     labelled : bool
         Whether there are labels, whose classes the columns of a table must be those of; without any, each order of the
         columns will do.
+    prior_classes : sequence of str, optional
+        The class of each column, by name or number, in the order of the columns: their headings are not looked at. Of
+        class numbers, the class of each number.
     """
     path = Path(path)
     if kind not in (None, *KINDS):
         raise InputError(f"`kind` is {kind!r}; it can be {', '.join(KINDS)}.")
     named = False
     if path.is_dir() or (path.is_file() and not _is_numpy(path)):
-        found, kind = _read_table(path, kind, classes, models_axis, m, labelled=labelled)
+        by_heading = labelled and prior_classes is None
+        found, kind = _read_table(path, kind, classes, models_axis, m, labelled=by_heading)
         table, beside, own, named = found.values, {"models": np.array(found.names)}, found.ids, found.named
+        if prior_classes is not None and table.dtype.kind in "iu" and named:
+            raise InputError(
+                f"{path.name} holds predictions, whose classes go by their names, and no columns of classes; leave "
+                "`prior_classes` out."
+            )
     else:
         table, beside = _read(path, key, PRIOR)
         if table.dtype.kind in "iu" and kind in (None, "predictions", "ranks"):
             table = _turned(table, models_axis, path)
         own = _ids_beside(beside, table.shape, path)
+    if m is None and prior_classes is not None:
+        m = len(prior_classes)
     prior, words = _make_prior(table, beside, path, kind=kind, models=models, m=m, n=n, models_axis=models_axis)
-    if classes is not None and not named and prior.ndim == 2:  # the page says which column was taken for which class
+    if prior_classes is not None and prior.ndim == 2:
+        prior = in_class_order(prior, prior_classes, classes)
+        words += f", whose classes were said to be {listing(list(prior_classes), SHOWN)}"
+    elif classes is not None and not named and prior.ndim == 2:  # the page says which column was taken for which class
         if prior.shape[1] != len(classes):
             raise InputError(
                 f"{path.name} is a prior over {prior.shape[1]:,} classes without their names, and the labels name "
-                f"{len(classes):,} ({listing(classes)}); give a table whose columns are called as the classes are."
+                f"{len(classes):,} ({listing(classes)}); give one over these, as a table whose "
+                "columns are called as the classes are, or with `prior_classes`."
             )
         words += f", which names no classes: they are taken in the order {listing(classes, SHOWN)}"
     return _in_order(prior, own, ids, path), words

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -57,6 +57,7 @@ def stress(
     queries: int,
     labels: ArrayLike | None = None,
     prior: ArrayLike | None = None,
+    prior_classes: Sequence[Any] | None = None,
     top: int | None = None,
     points: int | None = None,
     attack: str = "nb",
@@ -87,6 +88,9 @@ def stress(
         The true labels; drawn anew in each trial by default, from the prior where there is one.
     prior : (n, m) float, optional
         What the analyst knows before asking: a probability for each label at each example, as a model gives it.
+    prior_classes : sequence of str or int, optional
+        The class of each column of `prior`, as `labels` call it; in their order by default: numbers from 0, or names
+        in alphabetical order.
     top : int, optional
         Consider only so many labels at each example, those the prior thinks likeliest.
     points : int, optional
@@ -138,7 +142,19 @@ def stress(
     (0.624, True)
     """
     task = make_task(
-        n_examples, n_classes, queries, labels, prior, top, points, attack, digits, mechanism, trials, seed
+        n_examples,
+        n_classes,
+        queries,
+        labels,
+        prior,
+        prior_classes,
+        top,
+        points,
+        attack,
+        digits,
+        mechanism,
+        trials,
+        seed,
     )
     check_n_jobs(n_jobs)
     check_share(delta, "delta")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from heldout.attack.oracle import Exact, Mechanism, MechanismMaker, Rounded, is_
 from heldout.attack.outlook import VOTES
 from heldout.attack.parked import ParkedBayes
 from heldout.attack.pointwise import Pointwise
+from heldout.attack.prior_classes import in_class_order
 from heldout.attack.reconstruction import ReconstructionAttack, usual_size
 from heldout.checks import check_count, check_labels, check_seed, number_labels
 from heldout.errors import InputError
@@ -135,6 +137,7 @@ def make_task(
     queries: int,
     labels: ArrayLike | None,
     prior: ArrayLike | None,
+    prior_classes: Sequence[Any] | None,
     top: int | None,
     points: int | None,
     attack: str,
@@ -164,13 +167,21 @@ def make_task(
         raise InputError("give `digits` or a `mechanism`, not both.")
     if digits is not None:
         mechanism = Rounded(digits)
-    truth = None
+    truth, names = None, None
     if labels is not None:
-        truth = check_labels(number_labels(labels)[0], classes=m)
+        numbers, names = number_labels(labels)
+        truth = check_labels(numbers, classes=m)
         if n is not None and len(truth) != n:
             raise InputError(f"`labels` has {len(truth):,} examples, `n_examples` is {n:,}.")
         n = len(truth)
     table = None if prior is None else check_prior(prior, n, m)
+    if prior_classes is not None:
+        if table is None or truth is None:
+            raise InputError(
+                "`prior_classes` says which class of the labels each column of the prior is; give `labels` and "
+                "`prior`, or leave it out."
+            )
+        table = in_class_order(table, prior_classes, names)
     if table is not None:
         n, m = table.shape
     if truth is not None:

@@ -23,7 +23,7 @@ from heldout.groups import resolve_groups
 from heldout.memorization.inputs import as_training, for_training, parse_strengths, read_training_set
 from heldout.memorization.perturbed import limited_text, subset
 from heldout.memorization.result import MemorizationResult
-from heldout.memorization.retrain import check_rates
+from heldout.memorization.retrain import NotRepeatable, check_rates
 from heldout.memorization.retrained import label_noise_curve
 from heldout.scorers.base import load_object
 
@@ -129,25 +129,29 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
     folder, goes_on = checkpoints(args)
     if goes_on:
         say("of a training function only the name is compared with that of the unfinished work, not what it does.")
-    curves = [
-        label_noise_curve(
-            train,
-            (for_training(train, x), y),
-            rates,
-            name=name,
-            classes=args.classes,
-            repetitions=args.repetitions,
-            seed=args.seed,
-            validation=None if fresh is None else (for_training(train, fresh.x), fresh.y),
-            groups=None if groups is None else groups[rows],
-            validation_groups=held_groups,
-            n_jobs=args.n_jobs,
-            threads=args.threads,
-            check_seed=not args.no_seed_check,
-            checkpoint=folder / f"{number}-{re.sub(r'[^A-Za-z0-9_.]', '-', args.train[number])}",
-            on_failure=shown_once() if args.debug else None,
-            progress=not args.quiet,
-        )
-        for number, (name, train) in enumerate(zip(names, trainings, strict=True))
-    ]
+    try:
+        curves = [
+            label_noise_curve(
+                train,
+                (for_training(train, x), y),
+                rates,
+                name=name,
+                classes=args.classes,
+                repetitions=args.repetitions,
+                seed=args.seed,
+                validation=None if fresh is None else (for_training(train, fresh.x), fresh.y),
+                groups=None if groups is None else groups[rows],
+                validation_groups=held_groups,
+                n_jobs=args.n_jobs,
+                threads=args.threads,
+                check_seed=not args.no_seed_check,
+                checkpoint=folder / f"{number}-{re.sub(r'[^A-Za-z0-9_.]', '-', args.train[number])}",
+                on_failure=shown_once() if args.debug else None,
+                progress=not args.quiet,
+            )
+            for number, (name, train) in enumerate(zip(names, trainings, strict=True))
+        ]
+    except NotRepeatable:
+        args.told_of_kept = "After either, continue with --resume."
+        raise
     return MemorizationResult.of(curves, source=source, digest=hash_of(x, y), notes=notes, seed=args.seed)

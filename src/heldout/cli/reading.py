@@ -12,8 +12,8 @@ from heldout.predictions import Predictions, load_predictions
 FAR_MORE = 3  # times as many models as examples: perhaps they were taken for each other
 # Options that say how files are read, by their names in Python.
 KEYS = ("predictions", "labels", "correct", "names", "ids", "trials")
-READING = (*(f"{name}_key" for name in KEYS), "models_axis", "missing", "classes", "metric", "scale", "threshold",
-           "task", "repeats", "all_ids", "input_format", "exclude")  # fmt: skip
+READING = (*(f"{name}_key" for name in KEYS), "models_axis", "missing", "unread", "classes", "metric", "scale",
+           "threshold", "task", "repeats", "all_ids", "input_format", "exclude")  # fmt: skip
 WHAT_CAN_BE_READ = """\
 what can be read:
   an .npz file                  predictions (models x examples, or the other way round), labels, names
@@ -51,6 +51,12 @@ def add_reading(verb: argparse.ArgumentParser) -> None:
         metavar="CODE",
         help="value of a cell not run (-2, nan; may be repeated); 'absent': models may lack examples",
     )
+    read.add_argument(
+        "--unread",
+        action="append",
+        metavar="TEXT",
+        help="prediction that counts as wrong (NA, or '' for an empty cell; may be repeated)",
+    )
     read.add_argument("--classes", metavar="M", help="labels are 0 to M-1; 'any' for free text")
     read.add_argument(
         "--metric",
@@ -86,6 +92,7 @@ def read_predictions(args: argparse.Namespace, paths: Any, **rest: Any) -> Predi
         format=args.input_format,
         models_axis=args.models_axis,
         missing=args.missing,
+        unread=args.unread,
         classes=classes,
         metric=args.metric,
         exclude=args.exclude,

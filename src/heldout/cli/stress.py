@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import csv
 from importlib.util import find_spec
 
 from heldout.attack.inputs import KINDS, read_named_labels, read_prior
@@ -38,6 +39,8 @@ what can be read:
                    is made by how far models agree: predictions (models x examples), or their first ranks (examples x
                    places x models), best first; from the same kinds of files. Where labels and prior both have ids,
                    rows are matched by them
+  --prior-classes  classes of --labels by name or number, with commas between them; one that has a comma of its own in
+                   double quotes: --prior-classes 'cat,dog,"fox, red"'
 
 exit codes: 0 fine, 1 the analyst gains more than --fail-over, 2 bad input, 3 a bug in heldout, 130 stopped
 """
@@ -77,6 +80,8 @@ def add_options(verb: Parser) -> None:
     analyst.add_argument("--prior", metavar="FILE", help="what is known before asking")
     analyst.add_argument("--prior-key", metavar="KEY", help="array of a .npz that holds it")
     analyst.add_argument("--prior-kind", choices=KINDS, help="what the prior holds, where it cannot be told")
+    analyst.add_argument("--prior-classes", metavar="A,B,...",
+                         help="the class of each of its columns, in order (default: as headings say)")  # fmt: skip
     analyst.add_argument("--models-axis", type=int, choices=(0, 1, 2), metavar="A",
                          help="axis of the models in predictions or ranks")  # fmt: skip
     analyst.add_argument("--prior-models", nargs="+", default=[], metavar="NAME",
@@ -105,9 +110,9 @@ def run(args: argparse.Namespace) -> int:
     """`heldout stress`."""
     GATE.check(args)
     if args.labels is None:
-        refuse_alone(args, ("labels_key",), "--labels")
+        refuse_alone(args, ("labels_key", "prior_classes"), "--labels")
     if args.prior is None:
-        refuse_alone(args, ("prior_key", "prior_kind", "models_axis", "prior_models"), "--prior")
+        refuse_alone(args, ("prior_key", "prior_kind", "prior_classes", "models_axis", "prior_models"), "--prior")
     if args.labels is None and args.prior is None and (args.examples is None or args.classes is None):
         raise InputError("the test set is not known: give --examples and --classes, or --labels, or --prior.")
     if args.out is None:
@@ -133,6 +138,7 @@ def run(args: argparse.Namespace) -> int:
             classes=None if named is None else named.classes,
             ids=None if named is None else named.ids,
             labelled=named is not None,
+            prior_classes=None if args.prior_classes is None else _listed(args.prior_classes),
         )
     compare = args.out is not None if args.compare is None else args.compare
     size = args.examples or len(labels if labels is not None else prior if prior is not None else ())
@@ -165,3 +171,8 @@ def run(args: argparse.Namespace) -> int:
     if args.fail_over is not None and result.advantage > args.fail_over:
         failed.append(f"this analyst gains {result.advantage:.4f}, more than --fail-over {args.fail_over:g}.")
     return finish(result, args, failed=failed, unfinished=checkpoints)
+
+
+def _listed(text: str) -> list[str]:
+    """What stands between commas, as in a line of a CSV."""
+    return next(csv.reader([text], skipinitialspace=True), [])

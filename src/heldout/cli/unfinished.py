@@ -37,7 +37,9 @@ def way_on(args: argparse.Namespace) -> str:
 
 
 def kept(args: argparse.Namespace, began: float) -> str:
-    """After an error, where this run has kept something."""
+    """After an error, where this run has kept something; a verb may know better what that is good for."""
+    if hasattr(args, "told_of_kept"):
+        return f" {args.told_of_kept}"
     path = folder(args)
     if path is None or not any(file.stat().st_mtime >= began for file in path.rglob("*.npz")):
         return ""

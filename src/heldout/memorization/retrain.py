@@ -36,6 +36,10 @@ MOST_REPETITIONS, MOST_CLASSES = 10_000, 1_000_000
 HOPELESS = 3  # failures without a success after which the others are not tried
 
 
+class NotRepeatable(InputError):
+    """A training that ignores its seed: what is kept of it is refused again, unless nobody checks."""
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Retrainings:
     """What every training said of its own training examples.
@@ -272,11 +276,14 @@ def _check_repeated(answers: _Answers, repeated: _Answers, name: str, folder: st
     if not own.any() and not fresh.any():
         return
     told = f"{own.mean():.2%} of its examples" if own.any() else f"{fresh.mean():.2%} of the validation examples"
-    anew = " and begin in an empty folder, since trainings that are kept are compared again as they are"
-    raise InputError(
+    anew = taken = ""
+    if folder is not None:
+        anew = f" and delete {folder}, since trainings that are kept are compared again as they are"
+        taken = ", which takes what is kept as it is"
+    raise NotRepeatable(
         f"{name}: the training ignores its seed: done twice with equal labels and equal seed, it answers {told} "
-        f"otherwise. Seed every generator it uses (numpy, torch, ...) from `seed`{anew * (folder is not None)}; where "
-        "it cannot be repeated at all, as on some GPUs, go on with `check_seed=False`."
+        f"otherwise. Seed every generator it uses (numpy, torch, ...) from `seed`{anew}; where it cannot be repeated "
+        f"at all, as on some GPUs, go on with `check_seed=False`{taken}."
     )
 
 

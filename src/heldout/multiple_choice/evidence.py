@@ -22,7 +22,6 @@ from heldout.multiple_choice.result import (
     UNEVEN,
     Alternative,
     Basis,
-    CompleteItems,
     Exhibit,
     ItemOrders,
     LeftOut,
@@ -30,6 +29,7 @@ from heldout.multiple_choice.result import (
     Outcome,
     Positions,
     PValues,
+    UnreadAnswers,
     Verdict,
     strength,
 )
@@ -201,7 +201,7 @@ def judged(asked: Gathered, declared: Declared, *, n_jobs: int) -> OptionsResult
         if declared.alternative == "two-sided":
             other = _tests(asked.against(more=True), declared, n_jobs)
             p = max(p, other.p_value) if shown.is_worse == other.is_worse else 1.0
-        complete = _complete(asked, whole, shown)
+        complete = _unread_answers(asked, whole, shown)
     ruling = _ruling(p, asked, declared, complete, tests, whole)
     others = (np.add.reduceat(r.wrong.astype(np.int64), r.starts[:-1]) - r.wrong[r.starts[:-1]]) / np.maximum(
         1, counts - 1
@@ -242,10 +242,10 @@ def judged(asked: Gathered, declared: Declared, *, n_jobs: int) -> OptionsResult
     )
 
 
-def _complete(asked: Gathered, whole: _Tests | None, against: _Tests) -> CompleteItems:
-    """What is told of the items with all of their answers, and with unread ones counted against the finding."""
+def _unread_answers(asked: Gathered, whole: _Tests | None, against: _Tests) -> UnreadAnswers:
+    """The tests with unread answers counted against a finding, and of the items with all of their answers."""
     nan, items = math.nan, asked.complete.items if asked.complete is not None else ()
-    return CompleteItems(
+    return UnreadAnswers(
         n_items=len(items),
         errors_printed=0 if whole is None else whole.n_wrong,
         errors_expected=nan if whole is None else float(whole.declared.expected),
@@ -287,7 +287,7 @@ def not_applicable(asked: Gathered, reason: str, declared: Declared) -> OptionsR
 
 
 def _ruling(
-    p: float, asked: Gathered, declared: Declared, complete: CompleteItems | None, every: _Tests, whole: _Tests | None
+    p: float, asked: Gathered, declared: Declared, complete: UnreadAnswers | None, every: _Tests, whole: _Tests | None
 ) -> Verdict:
     outcome: Outcome = "depends on the printed order" if p <= declared.level else "no dependence found"
     basis: Basis = "poisson_binomial" if declared.uniform else "conditional"
@@ -305,7 +305,7 @@ def _ruling(
 
 
 def _turns(
-    asked: Gathered, declared: Declared, complete: CompleteItems, p_against: float, p_wrong: float, p_whole: float
+    asked: Gathered, declared: Declared, complete: UnreadAnswers, p_against: float, p_wrong: float, p_whole: float
 ) -> str:
     """Why nothing found says nothing where it turns on what the unread answers were; empty where it does not.
 
@@ -315,14 +315,20 @@ def _turns(
     n, unread = len(asked.runs.items), asked.said["unparsed_printed"]
     others, many = asked.said["unparsed"] - unread, asked.said["n_answers"] - n
     hides = complete.p_uneven <= UNEVEN and unread * many > others * n
-    if not hides and not min(p_wrong, 1.0 if math.isnan(p_whole) else p_whole) <= declared.level:
+    decides = min(p_wrong, 1.0 if math.isnan(p_whole) else p_whole) <= declared.level
+    if not hides and not decides:
         return ""
+    why = (
+        "and what these were would decide:"
+        if decides
+        else "so that what the model knows of the printed order may be among these;"
+    )
     on_whole = "" if math.isnan(p_whole) else (
         f", and {page.p_text(p_whole)} on the {page.counted(complete.n_items, 'item')} with all answers read"
     )  # fmt: skip
     return (
         f"No option could be read from {page.of_text(unread, n)} answers as printed and {page.of_text(others, many)} "
-        f"in other orders (even: p = {page.p_text(complete.p_uneven)}), and what these were would decide: p is "
+        f"in other orders (even: p = {page.p_text(complete.p_uneven)}), {why} p is "
         f"{page.p_text(p_against)} where they are counted against a finding, {page.p_text(p_wrong)} with all of them "
         f"as wrong{on_whole}."
     )

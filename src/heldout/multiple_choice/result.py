@@ -44,15 +44,18 @@ class PValues:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CompleteItems:
-    """The items of which every order's answer could be read, where some answers of existing runs could not.
+class UnreadAnswers:
+    """What the answers that could not be read do to the tests, where some answers of existing runs could not.
 
     The printed order is a run of its own there, and a run may be cut off for reasons of its own: counted as wrong, its
     unread answers look like knowledge of the printed order, or hide it. The verdict's p counts them against a finding,
     as wrong where printed and as right in other orders (`p_against`; two-sided also the other way round, and the larger
-    counts): it is valid whatever the reasons. `p_values` are of the complete items alone, and `p_uneven` is the exact
-    two-sided p of as many unread answers as printed, given how many each item has.
+    counts): it is valid whatever the reasons. `n_items`, the errors and `p_values` are of the complete items alone, of
+    which every order's answer could be read, and `p_uneven` is the exact two-sided p of as many unread answers as
+    printed, given how many each item has.
     """
+
+    saved_as: ClassVar[str] = "CompleteItems"  # of which alone it once told
 
     n_items: int
     errors_printed: int
@@ -179,9 +182,9 @@ class OptionsResult(Result):
         False discovery rate of the list.
     exhibits : tuple of Exhibit
         The items with the strongest evidence.
-    complete : CompleteItems, optional
-        The same tests of the items without unread answers; None where all answers could be read, or a model was asked
-        for all orders together.
+    complete : UnreadAnswers, optional
+        The same tests with unread answers counted against a finding, and of the items without any; None where all
+        answers could be read, or a model was asked for all orders together.
     n_resamples, seed : int
         What `options` was given.
     asked : dict of str
@@ -245,7 +248,7 @@ class OptionsResult(Result):
     source: str
     data_digest: str
     version: str
-    complete: CompleteItems | None = None
+    complete: UnreadAnswers | None = None
     created: str = field(default_factory=today)
 
     @property

@@ -10,7 +10,7 @@ import numpy as np
 
 from heldout import summary as page
 from heldout.multiple_choice.left_out.reasons import OF_ITEMS, REASONS
-from heldout.multiple_choice.result import MOST_UNREAD, UNEVEN, CompleteItems, Exhibit, OptionsResult, strength
+from heldout.multiple_choice.result import MOST_UNREAD, UNEVEN, Exhibit, OptionsResult, UnreadAnswers, strength
 from heldout.multiple_choice.sortedness import BY
 from heldout.scorers.choices import LETTERS, UNPARSED
 
@@ -189,7 +189,7 @@ def _sentences(result: OptionsResult) -> Iterator[str]:
         yield _detectable(result)
 
 
-def _both(result: OptionsResult, complete: CompleteItems) -> tuple[float, float]:
+def _both(result: OptionsResult, complete: UnreadAnswers) -> tuple[float, float]:
     """The verdict's test with unread answers as wrong, and of the items that have none."""
     name = "poisson_binomial" if result.uniform else "conditional"
     return getattr(result.p_values, name), getattr(complete.p_values, name)

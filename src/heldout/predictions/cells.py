@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError
+from heldout.predictions.text_cells import one_spelling
 from heldout.predictions.values import Codes, as_array, first_there, plain, read_cells
 
 
@@ -15,6 +16,9 @@ def read_predictions(
     predictions: ArrayLike, labels: ArrayLike, codes: Codes
 ) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.bool_] | None]:
     """Predictions (k, n), labels (n,) of the same kind, and which predictions are there (None: all)."""
+    predictions, labels = _one_spelling(
+        as_array(predictions, what="predictions"), as_array(labels, what="labels"), codes
+    )
     truth = _read_labels(labels)
     said, seen = read_cells(predictions, codes, what="predictions")
     said = matrix(said, what="predictions")
@@ -32,6 +36,15 @@ def read_predictions(
             "different kinds; give both as class numbers or both as class names."
         )
     return said, truth, seen
+
+
+def _one_spelling(said: NDArray[Any], truth: NDArray[Any], codes: Codes) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Both as they are, or with one spelling for each class where some cells are text."""
+    said, truth = (np.char.decode(cells, "utf-8") if cells.dtype.kind == "S" else cells for cells in (said, truth))
+    if not codes.unread and not {said.dtype.kind, truth.dtype.kind} & set("UO"):
+        return said, truth
+    (read,), found = one_spelling([said.ravel()], truth.ravel(), codes)
+    return read.reshape(said.shape), found.reshape(truth.shape)
 
 
 def matrix(cells: NDArray[Any], *, what: str) -> NDArray[Any]:

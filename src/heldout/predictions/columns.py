@@ -8,6 +8,7 @@ column per example.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,9 +33,9 @@ from heldout.predictions.keys import (
 )
 from heldout.predictions.long_table import Trials, long_table
 from heldout.predictions.table import Predictions, make_table
-from heldout.predictions.text_cells import Column, is_score, looks_numeric, text_classes, text_marks
+from heldout.predictions.text_cells import Column, is_score, looks_numeric, one_spelling, text_classes, text_marks
 from heldout.predictions.trials import COUNTED
-from heldout.predictions.values import Codes, as_text, id_texts, listing
+from heldout.predictions.values import Codes, as_text, id_texts, is_gap, listing
 
 SUMMARIES = frozenset(["accuracy", "average", "avg", "mean", "overall", "total", "pass_rate"])  # of a model
 
@@ -75,8 +76,11 @@ def from_columns(
             )
         return _wide(read, example, roles.get("labels"), options, source=source, text=text, beside=beside)
     ids = None if example is None else id_texts(columns[example], source=source)
-    if text:
-        found = _read_text(found, options.codes, source=source)
+    if "labels" in found and "correct" not in found:
+        (said,), truth = _read_classes([found["predictions"]], found["labels"], options.codes, source=source, text=text)
+        found = {"predictions": said, "labels": truth}
+    elif text:
+        found = {"correct": text_marks(found["correct"], options.codes)}
     if "correct" in found:
         found = {"scores": found["correct"]}
     rows = Trials.find(columns, options, source=source)
@@ -199,8 +203,8 @@ def _wide(
     labels = None if label is None else columns[label]
     if text and labels is None:
         cells = {key: text_marks(column, options.codes) for key, column in cells.items()}
-    elif text and labels is not None:
-        *read, labels = text_classes([*cells.values(), labels], options.codes, labels=labels, source=source)
+    elif labels is not None:
+        read, labels = _read_classes(list(cells.values()), labels, options.codes, source=source, text=text)
         cells = dict(zip(names, read, strict=True))
     _check_strays(cells, labels, options.codes, source=source)
     if labels is None:
@@ -286,12 +290,16 @@ def _stack(columns: list[Column]) -> NDArray[Any]:
     return matrix
 
 
-def _read_text(found: dict[str, Column], codes: Codes, *, source: str) -> dict[str, Column]:
-    """Cells of a CSV in their roles."""
-    if "correct" in found:
-        return {"correct": text_marks(found["correct"], codes)}
-    classes = text_classes(list(found.values()), codes, labels=found.get("labels"), source=source)
-    return dict(zip(found, classes, strict=True))
+def _read_classes(
+    said: list[Column], labels: Column, codes: Codes, *, source: str, text: bool
+) -> tuple[Sequence[Column], Column]:
+    """Predictions and labels, each class in one spelling."""
+    if not text:
+        if "" in codes.unread:  # an empty cell is null here
+            said = [["" if is_gap(v) and not isinstance(v, float) else v for v in column] for column in said]
+        return one_spelling(said, labels, codes, source=source)
+    *read, truth = text_classes([*said, labels], codes, labels=labels, source=source)
+    return read, truth
 
 
 def _models_in_rows(

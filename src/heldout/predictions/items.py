@@ -145,7 +145,7 @@ class ItemTable:
 
 
 def score_columns(path: Path, classes: tuple[str, ...] | None, *, whole: bool) -> ItemTable | None:
-    """A table of numbers, one column for each class, in the order of the known ones; None where it is not one."""
+    """A table of numbers, one column for each class, in the order of the file; None where it is not one."""
     table = table_columns(path)
     known = set(classes or ())
     columns = {
@@ -154,7 +154,7 @@ def score_columns(path: Path, classes: tuple[str, ...] | None, *, whole: bool) -
         if key in known or (plain_name(key) not in ROLE_NAMES | METADATA and not INDEX.fullmatch(plain_name(key)))
     }
     if classes is not None and set(classes) <= columns.keys():
-        columns = {name: columns[name] for name in classes}
+        columns = {key: values for key, values in columns.items() if key in known}
     try:
         numbers = np.array([[float(value) for value in values] for values in columns.values()]).T
     except (TypeError, ValueError):
@@ -185,8 +185,9 @@ def by_class(found: ItemTable, classes: tuple[str, ...] | None, *, source: str) 
         told = f"0 to {number - 1}" if classes is None else listing(classes)
         raise InputError(
             f"{source}: the columns {listing(headings)} are not called as the classes of the labels ({told}) are, so "
-            "that which is which cannot be seen; give one column for each class, and call it by its "
-            f"{'number' if classes is None else 'name'} ({', '.join(known[:3])}{', ...' * (number > 3)})."
+            "that which is which cannot be seen; say with `prior_classes` which class each column is, or give one "
+            f"column for each class, and call it by its {'number' if classes is None else 'name'} "
+            f"({', '.join(known[:3])}{', ...' * (number > 3)})."
         )
     if order == sorted(order):
         return replace(found, named=named)

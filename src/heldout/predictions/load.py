@@ -60,6 +60,7 @@ def load_predictions(
     ids_key: str | None = None,
     models_axis: int | None = None,
     missing: Any = None,
+    unread: Any = None,
     classes: int | Sequence[Any] | str | None = None,
     metric: str | None = None,
     exclude: str | Iterable[str] | None = None,
@@ -89,9 +90,9 @@ def load_predictions(
         positions: `models[arc_a_rows]`.
     models_axis : 0 or 1, optional
         Axis of the models in a matrix, where names and labels do not tell.
-    missing, classes
+    missing, unread, classes
         As in `from_arrays`. `missing="absent"` lets models have different examples: what a model lacks is
-        missing.
+        missing. `unread=""` counts empty cells of a table beside labels as wrong.
     metric : str, optional
         Score to read from logs; `metric,filter` (lm-evaluation-harness) or `scorer,epoch` (inspect_ai)
         where an example has several. `,strict-match` chooses the filter alone: each task is read by its own
@@ -141,7 +142,7 @@ def load_predictions(
         names_key=names_key,
         ids_key=ids_key,
         models_axis=models_axis,
-        codes=Codes(missing),
+        codes=Codes(missing, unread),
         metric=metric,
         exclude=Exclude(exclude),
         columns=frozenset([columns] if isinstance(columns, str) else columns),

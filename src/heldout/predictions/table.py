@@ -111,6 +111,7 @@ class Predictions:
         ids: Iterable[Any] | None = None,
         observed: ArrayLike | None = None,
         missing: Any = None,
+        unread: Any = None,
         classes: int | Sequence[Any] | str | None = None,
         columns: Mapping[str, ArrayLike | Sequence[Any]] | None = None,
     ) -> Predictions:
@@ -131,6 +132,9 @@ class Predictions:
         missing : value or several, optional
             Codes of a cell that was not run: -2, say, or "nan". Any other code that is no class, such as -1 for
             a prediction nobody could read, is simply wrong. A code that no cell holds is refused.
+        unread : text or several, optional
+            Predictions that could not be read, such as "NA" or "", and are wrong: texts that say that they are not
+            there are refused beside labels unless they are declared as the one or the other.
         classes : int, sequence or "any", optional
             Labels must lie among the classes: a number m means 0 to m-1. Without it, whole-number labels must lie
             between the smallest and the largest prediction, since labels counted from 1 and predictions counted
@@ -144,15 +148,17 @@ class Predictions:
         Predictions
             Checked.
         """
+        codes = Codes(missing, unread)
         table = make_table(
             predictions=predictions,
             labels=labels,
             names=names,
             ids=ids,
             observed=observed,
-            missing=missing,
+            missing=codes,
             columns=columns,
         )
+        codes.check()
         check_numbering(table, classes)
         return table
 

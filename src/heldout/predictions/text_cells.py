@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence, Set
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,10 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError
 from heldout.predictions.trials import COUNTED
-from heldout.predictions.values import Codes, is_gap, listing, number_of
+from heldout.predictions.values import Codes, is_gap, listing, number_of, plain
 
 Column = Any  # a list, tuple or array
+PLAIN = {str, int, float, bool, type(None)}
 TRUTH = {"true": True, "false": False}
 # What software writes for a cell that is not there. Beside class names "None" may be an answer.
 NOT_THERE = {"NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NaT", "null", "NULL"}
@@ -20,16 +22,74 @@ WHOLE = re.compile(r"[+-]?\d{1,15}(\.0*)?")
 NO_NUMBER = NOT_THERE | {"None", "none", "na", "n/a"}
 
 
-def text_classes(
-    columns: list[Column], codes: Codes, *, labels: Column | None = None, source: str = ""
-) -> list[NDArray[Any]]:
-    """Text as numbers if every cell of all columns is one, else as it stands; None where empty or a code.
+def one_spelling(
+    columns: Sequence[Column], labels: Column, codes: Codes, *, source: str = ""
+) -> tuple[Sequence[Column], Column]:
+    """Predictions and labels from where cells have types, read as `text_classes` reads them where some are text.
 
-    Where `labels`, one of the columns, are all numbers and some prediction is none, that one could not be read, and is
-    wrong: whole numbers are then text too, the same text for the same number. A cell that says that it is not there
-    ("NA") is refused unless it is a code, or a name among names of classes: it could be either.
+    Numbers by themselves have one spelling, and stay as they are unless some count as `unread`; so do cells of several
+    kinds that cannot be classes of one numbering, which `read_cells` refuses.
+
+    Examples
+    --------
+    >>> one_spelling([[1.0, "ERR"]], [1, 2], Codes())
+    ([array(['1', 'ERR'], dtype=object)], array(['1', '2'], dtype=object))
+    >>> one_spelling([[1.0, 2]], [1, 2], Codes())
+    ([[1.0, 2]], [1, 2])
+    """
+    given = cells = [_listed(column) for column in (*columns, labels)]
+    kinds = set().union(*(map(type, column) for column in cells))
+    if not kinds <= PLAIN or (str not in kinds and not codes.unread):
+        return columns, labels
+    if kinds & {int, float, bool}:
+        cells = [[v if v is None else str(v) for v in column] for column in given]
+    *said, truth = cells
+    if str not in kinds and codes.unread.isdisjoint(*said):
+        return columns, labels
+    truth = [None if text == "" else text for text in truth]
+    if kinds & {int, float}:
+        numbered = all(text is None or number_of(text) is not None for text in truth)
+        if bool in kinds or not numbered or not any(map(looks_numeric, set().union(*said))):
+            return columns, labels
+    elif bool in kinds and bool not in set(map(type, given[-1])):
+        return columns, labels
+    typed = not kinds & {int, float}
+    *read, found = text_classes([*said, truth], codes, labels=truth, source=source, typed=typed)
+    return read, found
+
+
+def _listed(column: Column) -> list[Any]:
+    """Plain values; None where a cell is masked or nothing."""
+    values = column.tolist() if isinstance(column, np.ndarray) else list(column)  # masked ones become None
+    if set(map(type, values)) <= PLAIN:
+        return values
+    return [None if is_gap(v) and not isinstance(v, (float, np.floating)) else plain(v) for v in values]
+
+
+def text_classes(
+    columns: list[Column], codes: Codes, *, labels: Column | None = None, source: str = "", typed: bool = False
+) -> list[NDArray[Any]]:
+    """Text as numbers if every cell of all columns is one, else as it stands; None where missing or a code.
+
+    This alone decides how classes are spelled, whatever they come from. Where `labels`, one of the columns, are all
+    numbers and some prediction is none, that one could not be read, and is wrong: whole numbers are then text too, the
+    same text for the same number. A cell that says that it is not there ("NA") is refused unless it is a code, or a
+    name among names of classes: it could be either.
 
     Each distinct text is looked at once: a large table has few.
+
+    Parameters
+    ----------
+    columns : list of columns
+        Text, or None.
+    codes : Codes
+        Cells that mark what is missing.
+    labels : column, optional
+        Which of them holds the labels.
+    source : str
+        For messages.
+    typed : bool
+        Whether cells are text where they could be numbers: they stay text, and an empty one is there.
 
     Examples
     --------
@@ -42,22 +102,42 @@ def text_classes(
     >>> text_classes([["1.0", "x"], ["1", "2"]], Codes(), labels=["1", "2"])
     [array(['1', 'x'], dtype=object), array(['1', '2'], dtype=object)]
     """
-    gaps = _gaps(set().union(*columns), codes)
-    distinct = set().union(*columns) - gaps.keys()
-    values: dict[str, Any] = {text: number_of(text) for text in distinct}
-    if None in values.values():
-        known = set() if labels is None else set(labels) - gaps.keys()
-        classes = {text for text in known if not _is_unclear(text, NO_NUMBER)}
-        numbered = bool(classes) and all(values[text] is not None for text in classes)
+    cells: set[str | None] = set().union(*columns)
+    gaps = _gaps(cells, codes, empty=not typed and "" not in codes.unread)
+    unread = _unread(cells, labels, codes, source=source)
+    distinct = {text for text in cells - gaps.keys() if text is not None}
+    known = {text for text in set(labels if labels is not None else ()) - gaps.keys() if text is not None}
+    values: dict[str | None, Any] = {text: None if text in unread else number_of(text) for text in distinct}
+    classes = {text for text in known if not _is_unclear(text, NO_NUMBER)}
+    numbered = bool(classes) and all(values[text] is not None for text in classes)
+    # 1.0 is 1; so is 01, unless labels have both, which are two classes then
+    padded = numbered and len(set(map(_spelled, known))) < len(set(map(_less_zeros, known)))
+    if typed or padded or None in values.values():
         if labels is not None:
-            _refuse_not_there(columns, distinct if numbered else distinct - known, numbered=numbered, source=source)
-        if numbered:  # 1.0 is 1; so is 01, unless labels have both, which are two classes then
-            padded = len(set(map(_spelled, known))) < len(set(map(_less_zeros, known)))
+            strange = distinct - unread - (set() if numbered else known)
+            _refuse_not_there(columns, strange, numbered=numbered, source=source)
+        if numbered:
             values = {text: (_less_zeros if padded else _spelled)(text) for text in distinct}
         else:
             values = {text: text for text in distinct}
     values |= gaps
     return [np.array([values[cell] for cell in column], dtype=object) for column in columns]
+
+
+def _unread(cells: Set[str | None], labels: Column | None, codes: Codes, *, source: str) -> Set[str]:
+    """Texts that are said to be of predictions that could not be read; beside labels alone, of which none is one."""
+    if labels is None or not codes.unread:
+        return set()
+    also = sorted(codes.unread.intersection(text for text in labels if text))
+    if also:
+        raise InputError(
+            f"{f'{source}: ' * bool(source)}{also[0]!r} is the label of an example, so that it cannot stand for a "
+            "prediction that could not be read (`unread`); leave it out."
+        )
+    found = codes.unread & {text for text in cells if text is not None}
+    for text in found:
+        codes.meet(text)
+    return found
 
 
 def _spelled(text: str) -> str:
@@ -83,23 +163,23 @@ def _refuse_not_there(columns: list[Column], texts: set[str], *, numbered: bool,
         raise InputError(
             f"{f'{source}: ' * bool(source)}{listing(sorted(unclear))} stand{'s' * (len(unclear) == 1)} in {count:,} "
             f"cells: predictions that could not be read are wrong, those that were not run are missing. If these were "
-            f"not run, say so with `missing={first!r}`; if they are wrong, write another word, such as 'unread'."
+            f"not run, say so with `missing={first!r}`; if they are wrong, say so with `unread={first!r}`."
         )
 
 
 def text_marks(column: Column, codes: Codes) -> NDArray[Any]:
     """The same for right and wrong, which may also be spelled true and false."""
-    values: dict[str, Any] = {text: TRUTH.get(text.lower(), number_of(text)) for text in set(column)}
+    values: dict[str | None, Any] = {text: TRUTH.get(text.lower(), number_of(text)) for text in set(column)}
     values = {text: text if value is None else value for text, value in values.items()} | _gaps(set(column), codes)
     return np.array([values[cell] for cell in column], dtype=object)
 
 
-def _gaps(cells: set[str], codes: Codes) -> dict[str, None]:
+def _gaps(cells: Set[str | None], codes: Codes, *, empty: bool = True) -> dict[str | None, None]:
     """What marks a missing cell."""
     found = {str(code): code for code in codes if str(code) in cells}
     for code in found.values():
         codes.meet(code)
-    return dict.fromkeys(["", *found])
+    return dict.fromkeys([None, *[""] * empty, *found])
 
 
 def looks_numeric(value: Any) -> bool:

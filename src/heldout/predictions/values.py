@@ -25,21 +25,25 @@ WIDE_TEXT = 2**26
 
 
 class Codes:
-    """Codes of missing cells; knows in the end which of them no cell held.
+    """Codes of missing cells, and texts of `unread` predictions, which are wrong; knows in the end which none held.
 
     Examples
     --------
     >>> list(Codes(-2)), list(Codes(["nan", -1])), list(Codes())
     ([-2], ['nan', -1], [])
+    >>> sorted(Codes(-2, unread=["NA", ""]).unread)
+    ['', 'NA']
     """
 
-    def __init__(self, missing: Any = None) -> None:
-        if missing is None:
-            missing = []
-        if isinstance(missing, (str, bytes)) or not isinstance(missing, Iterable):
-            missing = [missing]
-        self._codes = [NAN if isinstance(code, float) and np.isnan(code) else code for code in missing]
+    def __init__(self, missing: Any = None, unread: Any = None) -> None:
+        self._codes = _several_codes(missing)
+        self.unread = frozenset(map(str, _several_codes(unread)))
         self._met: set[Any] = {ABSENT}
+        both = sorted(self.unread & set(map(str, self._codes)))
+        if both:
+            raise InputError(
+                f"{both[0]!r} is given as `missing` and as `unread`; a cell was not run, or it is wrong: leave one out."
+            )
 
     def __iter__(self) -> Iterator[Any]:
         return iter(self._codes)
@@ -59,6 +63,20 @@ class Codes:
                     f"no cell holds {code!r} (`missing`); leave it out, or name the code of the cells that "
                     "were not run."
                 )
+        for text in sorted(self.unread):
+            if text not in self._met:
+                raise InputError(
+                    f"no prediction beside labels is {text!r} (`unread`); leave it out, or name the text of those that "
+                    "could not be read. In a table of right and wrong write 0."
+                )
+
+
+def _several_codes(given: Any) -> list[Any]:
+    if given is None:
+        return []
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        given = [given]
+    return [NAN if isinstance(code, float) and np.isnan(code) else code for code in given]
 
 
 class CellError(InputError):
