@@ -322,6 +322,12 @@ def test_a_set_needs_no_more_than_it_has_exactly_where_its_error_bar_is_met(rng,
         assert (found.needed.examples_for_epsilon <= n) == (bar <= asked), factor
 
 
+def test_rounding_of_the_error_bar_does_not_part_the_two():
+    """Found to some digits, the bar may lie a hair on the other side of what the costs say."""
+    assert examples_by_error_bar(lambda times: times > 1.001, 200, 100, 0.1 * (1 + 1e-13), 0.1) == 200
+    assert examples_by_error_bar(lambda times: times > 0.999, 200, 100, 0.1 * (1 + 1e-6), 0.1) == 202
+
+
 def test_the_number_printed_is_the_smallest_and_holds_from_there_on(rng):
     """Every size, one by one, by tables that hold so many copies of these examples: whole times as many do."""
     scores = score_table(rng, "alone")[:, :40]

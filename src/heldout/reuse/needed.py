@@ -325,10 +325,8 @@ def examples_by_error_bar(
     while low > FEWEST and holds(low):
         low = max(FEWEST, low // 2)
     found = first_where(holds, low, high)  # (4)
-    if reach <= epsilon * (1 + 1e-12):
-        found = min(n_groups, found)
-    else:
-        found = max(n_groups + 1, found)
+    met = reach <= epsilon * (1 + 1e-12)  # `round_up` leaves so much
+    found = min(n_groups, found) if met else max(n_groups + 1, found)
     return math.ceil(found * n / n_groups - 1e-9)
 
 

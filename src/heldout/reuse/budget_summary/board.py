@@ -24,9 +24,9 @@ EXCLUDED = (
     "asks less than to have every rank right at once, so ranges of ranks may reach higher. The first was chosen for "
     "coming out highest; the drop is what winners lose from the examples they are chosen on to those left out, on "
     "average over many random splits of these {unit}. The score less the drop is right on average over leaderboards; "
-    "on one it was off by 1.0 to 1.9 standard errors in simulations, root mean square: less than the score itself where "
-    "many are nearly equal, more where one is two or three standard errors ahead. The interval of the true score holds "
-    "for the first since it holds for all models at once."
+    "on one it was off by 1.0 to 1.9 standard errors in simulations, root mean square: less than the score itself "
+    "where many are nearly equal, more where one is two or three standard errors ahead. The interval of the true score "
+    "holds for the first since it holds for all models at once."
 )
 
 
