@@ -462,7 +462,11 @@ def test_who_may_be_first(name: str) -> None:
     first = facts(result, "Who may be first")
     assert first["May be first"].startswith(f"{len(result.first)} of 12: ")
     assert first["May be among the top 3"].startswith(f"{len(result.top['3'])} of 12: ")
-    assert first["Score to expect"] == f"{result.pool.winner.corrected:.4f}"
+    assert first["Score to expect"].startswith(f"{result.pool.winner.corrected:.4f}, right on average")
+    row = result.pool.models[0]
+    ends = sorted((row["low"], row["high"]) if name == "trials" else (1 - row["high"], 1 - row["low"]))
+    assert first["Its true score"].startswith("{:.4f} to {:.4f} with probability 95".format(*ends))
+    assert ends[0] < result.pool.winner.score < ends[1]
 
 
 def test_wrong_labels() -> None:

@@ -158,9 +158,7 @@ class GroupedPool:
     @cached_property
     def _worth(self) -> tuple[Floats, Floats, Floats]:
         """Shares, effective numbers of examples, degrees of freedom; a model in one group alone is worth nothing."""
-        m = self.errors
-        times, df = m.spread(m.correlation())
-        return m.total / m.n, np.where(m.n_groups > 1, m.n / times, 0.0), df
+        return _worth(self.errors)
 
     def levels(self, epsilon: float) -> Floats:
         """(k,) what it costs to have each model's interval within epsilon."""
@@ -179,6 +177,10 @@ class GroupedPool:
             bad = float(between[first - 1]) if first > 0 else bad
             good = float(between[first]) if first < len(between) else good
         return good
+
+    def fits(self, epsilon: float, delta: float, times: float) -> bool:
+        """Whether all errors would be within epsilon at once with so many times as many groups like these."""
+        return float(korn_graubard_level(*_worth(self.errors.repeated(times)), epsilon).sum()) <= delta
 
     def intervals(self, delta: float) -> tuple[Floats, Floats]:
         """Intervals of every model's error that hold at once with 1 - delta."""
@@ -201,12 +203,6 @@ class GroupedPool:
             repeated_in=g.repeated_in,
             design_effect=self.errors.design_effect,
         )
-
-    def residuals(self) -> Floats:
-        """(k, G) what each group adds to each model's error beyond its share; their sums are zero."""
-        sizes = self.sizes if self._observed is None else self._sums(self._observed)
-        n = np.maximum(1.0, np.broadcast_to(sizes, self.counts.shape).sum(axis=-1, keepdims=True))
-        return np.asarray((self.counts - self.counts.sum(axis=-1, keepdims=True) / n * sizes) / n)
 
     def log_p_values(self, first: int, others: NDArray[np.intp]) -> Floats:
         """Log p-values, two-sided, that one model is as good as each of some others; those of `compare`."""
@@ -280,6 +276,12 @@ class GroupedPool:
         """Of each model's counts with themselves and with the sizes, plain and as the jackknife weighs them."""
         both = ((self.counts, self.sizes), self._weighted)
         return [(np.einsum("ij,ij->i", counts, counts), counts @ sizes) for counts, sizes in both]
+
+
+def _worth(m: GroupMoments) -> tuple[Floats, Floats, Floats]:
+    """Shares, effective numbers of examples, degrees of freedom."""
+    times, df = m.spread(m.correlation())
+    return m.total / m.n, np.where(m.n_groups > 1, m.n / times, 0.0), df
 
 
 def group_moments(sums: Floats, sizes: Floats, square: NDArray[Any]) -> GroupMoments:

@@ -1,7 +1,8 @@
 """How many examples are needed: for an error bar on k models like these, and to tell two of them apart.
 
-All of it plugs in the errors, similarities and design effects of the pool as if they were the true ones, half an
-example added to each of a pair's four cells, as the pool's own error bar has it (`heldout.reuse.pool`).
+All of it plugs in the errors, similarities and design effects of the pool as if they were the true ones. Where models
+are right or wrong on independent examples, half an example is added to each of a pair's four cells, as the pool's own
+error bar has it (`heldout.reuse.pool`); scores and groups are held to their own error bar at another size.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ ROUND = (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 FINEST = 1e-6
 ROUNDING = 1e-9  # a lead below this is none
 STEPS = 40  # halvings
+FEWEST = 2  # groups, or examples: one shows no variance
 
 Floats = NDArray[np.float64]
 
@@ -48,7 +50,9 @@ class Needed:
         Error bar asked for.
     examples_for_epsilon : int or None
         Examples from which on all are within epsilon with probability 1 - delta; no more than there are where the
-        pool's own error bar is within epsilon; whole groups, where examples come in groups; None past 10^12.
+        pool's own error bar is within epsilon; None past 10^12. Of scores, and where examples come in groups, the size
+        of a set like this one whose own error bar is within epsilon, in whole groups: no more than there are exactly
+        where the pool's is.
     disagreement : float
         Share of examples on which exactly one of two models is right, on average over pairs. For scores the variance
         of the difference of two models on an example (times its design effect), median over pairs.
@@ -144,9 +148,7 @@ def numbers_needed(
     )
 
 
-def examples_within(
-    errors: Floats, normals: Floats, epsilon: float, delta: float, *, effects: Floats | None = None
-) -> int | None:
+def examples_within(errors: Floats, normals: Floats, epsilon: float, delta: float) -> int | None:
     r"""Examples from which on all errors are within epsilon, ends included, with probability 1 - delta.
 
     Each count of wrong answers has its own binomial tails; that they move together is carried over by normal vectors:
@@ -171,9 +173,6 @@ def examples_within(
         Error rates.
     normals : (draws, k) float
         Draws of Z; for one model, whatever stands here is not looked at.
-    effects : (k,) float, optional
-        Design effects: N examples are worth N over this. The counts are then not whole, and the tails are taken half
-        way between two whole ones.
 
     Returns
     -------
@@ -190,8 +189,7 @@ def examples_within(
     99
     """
     many = -float(ndtri(delta / 2 / len(errors)))
-    times = 1.0 if effects is None else max(1.0, float(effects.max()))
-    most = (2 * float(errors.max()) * (many / epsilon) ** 2 + many / epsilon + 1) * times
+    most = 2 * float(errors.max()) * (many / epsilon) ** 2 + many / epsilon + 1
     if most > MOST_EXAMPLES:
         return None
     top, bottom = errors + epsilon, errors - epsilon
@@ -208,18 +206,12 @@ def examples_within(
         return inside(above, lower_tail(np.ceil(n * bottom - 1e-9) - 1, n, errors))
 
     def smooth(n: int) -> bool:
-        worth = np.full(len(errors), float(n)) if effects is None else n / effects
-        half = 0.0 if effects is None else 0.5
         with np.errstate(invalid="ignore"):  # (2)
-            above = np.where(top >= 1, 0.0, betainc(worth * top + half, worth * (1 - top) + 1 - half, errors))
-            below = np.where(
-                bottom <= 0, 0.0, betainc(worth * (1 - bottom) + half, worth * bottom + 1 - half, 1 - errors)
-            )
+            above = np.where(top >= 1, 0.0, betainc(n * top, n * (1 - top) + 1, errors))
+            below = np.where(bottom <= 0, 0.0, betainc(n * (1 - bottom), n * bottom + 1, 1 - errors))
         return inside(np.nan_to_num(above), np.nan_to_num(below))
 
     end = max(2, math.ceil(4 * most))
-    if effects is not None:
-        return first_where(smooth, 1, end)
     steps = min(MOST_STEPS, SCANNED // max(1, normals.size))
     return from_here_on(whole, smooth, 1, end, most=steps)
 
@@ -234,20 +226,13 @@ def _pool_examples(
     reach: float,
     rng: np.random.Generator,
 ) -> int | None:
-    k = counts.n_models
-    if k > MOST_DRAWN:
+    if groups is not None:
+        return examples_by_error_bar(partial(groups.fits, epsilon, delta), n, len(groups.sizes), reach, epsilon)
+    if counts.n_models > MOST_DRAWN:
         return _by_the_root(n, reach, epsilon)
-    if groups is None:
-        smooth = counts.wrong + 2 * SMOOTHING, counts.observed + 4 * SMOOTHING
-        found = examples_within(smooth[0] / smooth[1], _draws(_correlations(counts), rng), epsilon, delta)
-        return _no_more_than_there_are(found, n, reach, epsilon)
-    m = groups.errors
-    effects, _ = m.spread(m.correlation())
-    errors = (m.total / effects + 2 * SMOOTHING) / (m.n / effects + 4 * SMOOTHING)
-    found = examples_within(
-        errors, _draws(_residual_correlations(groups.residuals()), rng), epsilon, delta, effects=effects
-    )
-    return _no_more_than_there_are(_whole_groups(found, n, len(groups.sizes)), n, reach, epsilon)
+    smooth = counts.wrong + 2 * SMOOTHING, counts.observed + 4 * SMOOTHING
+    found = examples_within(smooth[0] / smooth[1], _draws(_correlations(counts), rng), epsilon, delta)
+    return _no_more_than_there_are(found, n, reach, epsilon)
 
 
 def score_needed(
@@ -259,7 +244,6 @@ def score_needed(
     delta: float,
     gap: float,
     reach: float,
-    rng: np.random.Generator,
 ) -> Needed:
     """The same for scores between 0 and 1.
 
@@ -280,7 +264,9 @@ def score_needed(
     return Needed(
         n_models=k,
         epsilon=epsilon,
-        examples_for_epsilon=_score_examples(pool, epsilon, delta, reach=reach, rng=rng),
+        examples_for_epsilon=examples_by_error_bar(
+            partial(pool.fits, epsilon, delta), n, len(pool.sizes), reach, epsilon
+        ),
         disagreement=typical,
         gap_now=test.now(typical),
         gap=gap,
@@ -290,24 +276,58 @@ def score_needed(
     )
 
 
-def _score_examples(
-    pool: ScoredPool, epsilon: float, delta: float, *, reach: float, rng: np.random.Generator
+def examples_by_error_bar(
+    fits: Callable[[float], bool], n: int, n_groups: int, reach: float, epsilon: float
 ) -> int | None:
-    """Mean scores as shares of right answers with as much variance: over (1) with examples worth more, or less."""
-    n, k = pool.table.n_examples, pool.table.n_models
-    if k > MOST_DRAWN:
-        return _by_the_root(n, reach, epsilon)
-    m = pool.moments
-    times, _ = m.spread(m.correlation())
-    added = 2 * SMOOTHING * times  # at either end, as for right and wrong
-    mean = (m.total + added) / (m.n + 2 * added)
-    variance = (m.square + added) / (m.n + 2 * added) - mean**2
-    effects = times * np.minimum(1.0, variance / (mean * (1 - mean)))
-    sums = pool.sums(pool.scores)
-    sizes = pool.sums(np.ones(n, dtype=bool) if pool.observed is None else pool.observed)
-    normals = _draws(_residual_correlations(sums - (m.total / m.n)[:, None] * sizes), rng)
-    found = examples_within(mean, normals, epsilon, delta, effects=effects)
-    return _no_more_than_there_are(_whole_groups(found, n, sums.shape[-1]), n, reach, epsilon)
+    r"""Examples of a set like this one that would print an error bar of at most epsilon.
+
+    With r times as many groups (of one example each, where these stand alone) like those there are, sums and sums of
+    squares are r times as large, and model i costs c_i(epsilon; r) of delta, the level at which its interval would be
+    within epsilon. The set has
+
+    .. math:: n' = \min\Big\{\frac{n G'}{G} : \sum_i c_i(\epsilon; G' / G) \le \delta\Big\}    \tag{4}
+
+    examples, n and G those there are. Few examples have to pay for what few examples do not show, as in their own error
+    bar: Student's law, a few scores that may have been missed at 0 and at 1, one group that is all alike.
+
+    Parameters
+    ----------
+    fits : function
+        From r to whether the costs are at most delta.
+    n, n_groups : int
+        Examples and groups that there are.
+    reach : float
+        The pool's own error bar, which is found to some digits and from above.
+
+    Returns
+    -------
+    int or None
+        None past 10^12.
+
+    Examples
+    --------
+    An error bar of 2 / sqrt(groups) that is 0.2 with the hundred groups of three there are:
+
+    >>> examples_by_error_bar(lambda r: 2 / math.sqrt(100 * r) <= 0.1, 300, 100, 0.2, 0.1)
+    1200
+    """
+    most = max(n_groups, MOST_EXAMPLES * n_groups // n)
+
+    def holds(g: int) -> bool:
+        return fits(g / n_groups)
+
+    high = min(most, max(FEWEST, math.ceil(n_groups * (reach / epsilon) ** 2)))  # nearly: bars shrink as the root
+    while not holds(high):
+        if high == most:
+            return None
+        high = min(most, 2 * high)
+    low = high
+    while low > FEWEST and holds(low):
+        low = max(FEWEST, low // 2)
+    found = first_where(holds, low, high)  # (4)
+    met = reach <= epsilon * (1 + 1e-12)  # `round_up` leaves so much
+    found = min(n_groups, found) if met else max(n_groups + 1, found)
+    return math.ceil(found * n / n_groups - 1e-9)
 
 
 def _by_the_root(n: int, reach: float, epsilon: float) -> int | None:
@@ -323,13 +343,6 @@ def _no_more_than_there_are(found: int | None, n: int, reach: float, epsilon: fl
     return found
 
 
-def _whole_groups(found: int | None, n: int, n_groups: int) -> int | None:
-    """So many examples, rounded up to whole groups of the size they have here."""
-    if found is None or n_groups == n:
-        return found
-    return math.ceil(math.ceil(found * n_groups / n - 1e-9) * n / n_groups - 1e-9)
-
-
 def _correlations(counts: SimilarityResult) -> Floats:
     """(k, k) correlation of being wrong, half an example added to each pair's four cells."""
     k = counts.n_models
@@ -341,16 +354,6 @@ def _correlations(counts: SimilarityResult) -> Floats:
         out[i, i + 1 :] = ((row.both_wrong + SMOOTHING) / n - first * second) / spread
         out[i + 1 :, i] = out[i, i + 1 :]
     return out
-
-
-def _residual_correlations(residuals: Floats) -> Floats:
-    """(k, k) of what groups or examples add beyond their share; 0 with a model that does not vary."""
-    covariance = residuals @ residuals.T
-    sd = np.sqrt(np.diag(covariance))
-    scale = np.where(sd > 0, sd, 1.0)
-    correlation = covariance / np.outer(scale, scale)
-    np.fill_diagonal(correlation, 1.0)
-    return np.asarray(correlation)
 
 
 def _draws(correlation: Floats, rng: np.random.Generator) -> Floats:

@@ -105,6 +105,12 @@ class Pool(Record):
         """All pairs of models."""
         return len(self.names) * (len(self.names) - 1) // 2
 
+    @property
+    def winner_interval(self) -> tuple[float, float]:
+        """True score of the first: its interval among those that hold for all models at once, so that it was chosen
+        for its score takes nothing away."""
+        return self.low[self.winner.model].item(), self.high[self.winner.model].item()
+
     def named(self, models: Sequence[int]) -> list[str]:
         """Names of some models."""
         return [self.names[i] for i in models]
@@ -188,6 +194,12 @@ class PoolResult(Pool):
     adjusted: Adjusted
     label_noise: LabelNoise | None = None
     second_labels: SecondLabels | None = None
+
+    @property
+    def winner_interval(self) -> tuple[float, float]:
+        """True score of the first; intervals are of errors."""
+        low, high = super().winner_interval
+        return 1 - high, 1 - low
 
     @property
     def pairs(self) -> dict[str, Any]:

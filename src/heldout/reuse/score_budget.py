@@ -55,7 +55,7 @@ def score_budget(
     best, second = order[:2].tolist()
     lead = neighbours[0].difference, float(tests.error[tests.place(best, second)])
     testable = pool.testable(target, delta)
-    needed = score_needed(pool, tests.error, lead, epsilon=target, delta=delta, gap=gap, reach=error_bar, rng=rng)
+    needed = score_needed(pool, tests.error, lead, epsilon=target, delta=delta, gap=gap, reach=error_bar)
     few = groups is not None and too_few_groups(groups, error_bar, delta)
     if groups is not None and few:
         testable, needed = nothing_fits(groups), nothing_needed(needed)

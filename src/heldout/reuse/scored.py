@@ -52,8 +52,8 @@ class ScoredPool:
         codes = np.arange(n) if grouping is None else grouping.codes
         self._order = np.argsort(codes, kind="stable")
         self._starts = np.flatnonzero(np.diff(codes[self._order], prepend=-1))
-        self._sizes = group_sizes(codes).astype(np.float64)
-        self._alone = len(self._sizes) == n
+        self.sizes = group_sizes(codes).astype(np.float64)
+        self._alone = len(self.sizes) == n
 
     def sums(self, cells: NDArray[np.float64] | NDArray[np.bool_]) -> Floats:
         """Sums over groups, (..., G)."""
@@ -64,7 +64,7 @@ class ScoredPool:
     def moments(self) -> GroupMoments:
         """Moments of every model's scores."""
         sums = self.sums(self.scores)
-        sizes = np.broadcast_to(self._sizes, sums.shape) if self.observed is None else self.sums(self.observed)
+        sizes = np.broadcast_to(self.sizes, sums.shape) if self.observed is None else self.sums(self.observed)
         return group_moments(sums, sizes, np.einsum("ij,ij->i", self.scores, self.scores))
 
     @cached_property
@@ -90,6 +90,14 @@ class ScoredPool:
             bad, good = (bad, middle) if fits else (middle, good)
         return good
 
+    def fits(self, epsilon: float, delta: float, times: float) -> bool:
+        """Whether all means would be within epsilon at once with so many times as many examples, or groups, like these.
+
+        The costs are those of `reach`, which is the smallest epsilon that fits with those there are.
+        """
+        m = self.moments.repeated(times)
+        return float(mean_score_levels(m, m.correlation(), epsilon).sum()) <= delta
+
     def testable(self, epsilon: float, delta: float) -> TestableModels:
         """How many models like these fit, by the union bound."""
         cost = float(mean_score_levels(self.moments, self._correlation, epsilon).mean())
@@ -101,9 +109,9 @@ class ScoredPool:
         if g is None:
             return None
         return ExampleGroups(
-            n_groups=len(self._sizes),
-            smallest=int(self._sizes.min()),
-            largest=int(self._sizes.max()),
+            n_groups=len(self.sizes),
+            smallest=int(self.sizes.min()),
+            largest=int(self.sizes.max()),
             named=g.named,
             n_repeated=g.n_repeated,
             repeated_in=g.repeated_in,
@@ -171,7 +179,7 @@ class ScoredPool:
         """
         apart, common = self.differences(first, others)
         sums = self.sums(apart)
-        sizes = np.broadcast_to(self._sizes, sums.shape) if self.observed is None else self.sums(common)
+        sizes = np.broadcast_to(self.sizes, sums.shape) if self.observed is None else self.sums(common)
         moments = group_moments(sums, sizes, np.einsum("ij,ij->i", apart, apart))
         log_p = bounded_log_p_values(sums, sizes)
         if self._alone and self._right_or_wrong[first]:

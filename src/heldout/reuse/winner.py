@@ -6,17 +6,24 @@ fresh ones:
 
 .. math:: D(m) = E[\text{score of the winner on its } m \text{ examples} - \text{its score on the rest}].    \tag{1}
 
-A share of 0.95 leaves little way to go from D(m) to D(n), and the law of equal models goes it:
+The law of equal models goes the rest of the way:
 
 .. math:: D(n) \approx \sqrt{m / n}\; D(m).    \tag{2}
 
+It is exact for equal models. For one that is ahead of k - 1 equals it takes too much off, at the worst lead about
+0.33 (1 - m / n) ln k standard errors where scores are normal; with more examples left out the drop of one leaderboard
+spreads less. So as many are left out as keep that below a tenth of a standard error: one of B blocks,
+
+.. math:: m / n = 1 - 1 / B, \qquad B = \lceil \ln k / 0.3 \rceil,    \tag{3}
+
+which is 3 for 2 models, 8 for 10, 13 for 40 and 21 for 500. On boards of 60 examples the corrected score is then off by
+1.06, 1.11, 1.44 and 1.74 standard errors, root mean squares, of 2, 3, 10 and 40 equal models, and the score itself by
+1.01, 1.10, 1.60 and 2.16. (With a twentieth left out whatever k is, it was 1.45, 1.54, 1.81 and 1.92.) Behind a clear
+leader the score itself is nearer to the truth, by up to a third.
+
 A plain bootstrap would not do. Observed scores are spread more widely than true ones, so it sees winners that win more
 safely than they do: of the drop of forty equal models it finds seven tenths, and the corrected score stays 0.6 standard
-errors too high. For normal scores the error of (2) is known: none for equal models; for a leader ahead of equals, at
-the lead where it is largest, 0.05 standard errors of 20 models, 0.08 of 100 and 0.11 of 500, the corrected score being
-too low. A share of 0.9 would be off twice as much; one nearer to 1 spreads more. On one leaderboard the drop itself
-spreads by up to 1.6 standard errors and the corrected score by 1.2 to 1.9; behind a clear leader that is more than the
-plain score is off.
+errors too high.
 
 Whole groups stay together where examples come in groups. Where a few of them hold most examples nothing is said.
 """
@@ -33,15 +40,13 @@ from numpy.typing import NDArray
 from heldout.groups import Codes
 from heldout.results import Record
 
-BLOCKS = 20  # the examples of a split are so many random blocks of them
-SHARE = 0.95  # of the blocks, m / n
-PARTITIONS = 200  # into blocks
-SPLITS = 100  # of each partition
+SPLITS, PARTITIONS = 4_000, 400  # in all, one for each block of a random partition; and partitions at most
+LEFT_OUT = 0.3  # times 1 / ln k: share of the examples
 FEWEST = 4  # independent examples; or groups, where unequal ones are worth n² over the sum of their squared sizes
 MOST_CONTENDERS = 500  # models, best first, that are looked at as winners of a split
 BEYOND = 6.0  # standard deviations by which a model must overtake the first to win a split; more does not happen
 CHUNK = 8_192  # examples at a time
-LARGE = 20_000_000  # answers of contenders from which on a fifth of the partitions does
+LARGE = 20_000_000  # answers of contenders from which on a fifth of the splits does
 
 Floats = NDArray[np.float64]
 
@@ -108,15 +113,26 @@ def expected_drop(
     >>> round(float(scores.mean()), 2), round(float(np.mean(scores - drops)), 2)
     (0.58, 0.51)
     """
-    units = _Units.of(scores, observed, codes)
+    wanted = n_blocks_for(len(scores))
+    units = _Units.of(scores, observed, codes, wanted)
     n_units = units.right.shape[1]
     if (n_units if codes is None else _effective_groups(codes)) < FEWEST:
         return math.nan
-    n_blocks = min(BLOCKS, n_units)
-    taken = min(n_blocks - 1, round(SHARE * n_blocks))
-    rounds = PARTITIONS if units.right.size < LARGE else PARTITIONS // 5
-    right, cells = units.blocks(n_blocks, rounds, rng)
-    return math.sqrt(taken / n_blocks) * _drop(right, cells, taken, rng)  # (2)
+    n_blocks = min(wanted, n_units)
+    splits = SPLITS if units.right.size < LARGE else SPLITS // 5
+    right, cells = units.blocks(n_blocks, max(1, min(PARTITIONS, splits // n_blocks)), rng)
+    return math.sqrt(1 - 1 / n_blocks) * _drop(right, cells)  # (2)
+
+
+def n_blocks_for(k: int) -> int:
+    """Blocks of examples, one of which is left out, for k models.
+
+    Examples
+    --------
+    >>> [n_blocks_for(k) for k in (1, 2, 3, 10, 40, 500)]
+    [3, 3, 4, 8, 13, 21]
+    """
+    return max(3, math.ceil(math.log(k) / LEFT_OUT))  # (3)
 
 
 def _effective_groups(codes: Codes) -> float:
@@ -132,8 +148,8 @@ class _Units:
     cells: NDArray[np.float32]  # the same, or (1, units) where nothing is missing
 
     @classmethod
-    def of(cls, scores: NDArray[Any], observed: NDArray[np.bool_] | None, codes: Codes | None) -> _Units:
-        chosen = _contenders(scores, observed, codes)
+    def of(cls, scores: NDArray[Any], observed: NDArray[np.bool_] | None, codes: Codes | None, n_blocks: int) -> _Units:
+        chosen = _contenders(scores, observed, codes, n_blocks)
         right = np.asarray(scores[chosen], dtype=np.float32)
         cells = np.ones((1, right.shape[1]), np.float32)
         if observed is not None:
@@ -151,21 +167,22 @@ class _Units:
         """Sums over the blocks of many random partitions, (rounds, models, blocks) each."""
         n = self.right.shape[1]
         # Equal blocks, but for one unit; a permutation a round says who is in which.
-        of_place = np.arange(n) * n_blocks // n
+        of_place = (np.arange(n) * n_blocks // n).astype(np.uint8)
         member = np.stack([of_place[rng.permutation(n)] for _ in range(rounds)])
         sums = [np.zeros((rounds * n_blocks, len(part)), np.float32) for part in (self.right, self.cells)]
-        width = max(1, CHUNK * 20 // n_blocks)
-        for start in range(0, n, width):
-            piece = slice(start, min(start + width, n))
+        for start in range(0, n, CHUNK):
+            piece = slice(start, min(start + CHUNK, n))
             inside = np.zeros((rounds, n_blocks, piece.stop - piece.start), np.float32)
-            np.put_along_axis(inside, member[:, None, piece], 1, axis=1)
+            np.put_along_axis(inside, member[:, None, piece].astype(np.intp), 1, axis=1)
             inside = inside.reshape(rounds * n_blocks, -1)
             for total, part in zip(sums, (self.right, self.cells), strict=True):
                 total += inside @ part[:, piece].T
         return tuple(s.reshape(rounds, n_blocks, -1).transpose(0, 2, 1) for s in sums)  # type: ignore[return-value]
 
 
-def _contenders(scores: NDArray[Any], observed: NDArray[np.bool_] | None, codes: Codes | None) -> NDArray[np.intp]:
+def _contenders(
+    scores: NDArray[Any], observed: NDArray[np.bool_] | None, codes: Codes | None, n_blocks: int
+) -> NDArray[np.intp]:
     """Models that may win a split, in the order given: the order decides between equals, as on the leaderboard."""
     if observed is None:
         means = scores.mean(axis=1, dtype=np.float64)
@@ -174,7 +191,7 @@ def _contenders(scores: NDArray[Any], observed: NDArray[np.bool_] | None, codes:
     leader, n = int(np.argmax(means)), scores.shape[1]
     near = np.ones(len(means), dtype=bool)
     if codes is None and observed is None:
-        reach = BEYOND * math.sqrt((1 / SHARE - 1) / n)  # spread between splits of a difference of 1 and -1 everywhere
+        reach = BEYOND * math.sqrt(1 / (n_blocks - 1) / n)  # spread between splits of a difference that is always ±1
         near = means[leader] - means <= reach * math.sqrt(1 + 1 / n)
         first = scores[leader].astype(np.float32)
         for i in np.flatnonzero(near).tolist():  # row by row: a large table is not to be held twice
@@ -185,25 +202,22 @@ def _contenders(scores: NDArray[Any], observed: NDArray[np.bool_] | None, codes:
     return np.sort(best)
 
 
-def _drop(right: NDArray[np.float32], cells: NDArray[np.float32], taken: int, rng: np.random.Generator) -> float:
-    """D (1) of winners on `taken` of the blocks.
+def _drop(right: NDArray[np.float32], cells: NDArray[np.float32]) -> float:
+    """D (1) of winners on all blocks but one, each left out in its turn.
 
     A split counts by the examples m it chooses on and the n - m it looks at, as m (n - m): what the overall leader
     loses is then zero on average over splits, whatever it is on one, and taking it off leaves what choosing does.
     """
-    rounds, _, n_blocks = right.shape
-    inside = (rng.random((rounds, n_blocks, SPLITS)).argsort(axis=1) < taken).astype(np.float32)
     total, there = right.sum(axis=2, keepdims=True), cells.sum(axis=2, keepdims=True)
     leader = int(np.argmax(total[0, :, 0] / np.maximum(1, there[0, :, 0])))
-    got, had = right @ inside, cells @ inside
-    rest = there - had
+    got, had = total - right, there - cells
     with np.errstate(divide="ignore", invalid="ignore"):
         chosen_on = got / had
-        left_for = np.where(rest > 0, (total - got) / rest, np.float32(np.nan))  # rounded sums over 0 are infinite
+        left_for = np.where(cells > 0, right / cells, np.float32(np.nan))  # rounded sums over 0 are infinite
     winner = np.argmax(np.where(np.isfinite(chosen_on), chosen_on, -1), axis=1)[:, None, :]
     lost = np.take_along_axis(chosen_on, winner, axis=1) - np.take_along_axis(left_for, winner, axis=1)
     lost = lost[:, 0].astype(np.float64) - (chosen_on[:, leader] - left_for[:, leader])
     row = leader if len(cells[0]) > 1 else 0
-    weight = (had[:, row] * rest[:, row]).astype(np.float64)
+    weight = (had[:, row] * cells[:, row]).astype(np.float64)
     known = np.isfinite(lost)
     return float(np.average(lost[known], weights=weight[known])) if known.any() else math.nan

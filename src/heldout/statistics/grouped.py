@@ -18,7 +18,7 @@ Methodology 28(2), 169-181.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -75,6 +75,21 @@ class GroupMoments:
     @property
     def _correction(self) -> Floats:
         return np.asarray(self.n_groups / np.maximum(self.n_groups - 1, 1))
+
+    def repeated(self, times: float) -> GroupMoments:
+        """Moments to expect of so many times as many groups like these, with the same variances.
+
+        Examples
+        --------
+        Twenty groups of five become forty; what one group more or less does to their spread stays in its place.
+
+        >>> one = np.ones(1)
+        >>> parts = dict(zip(("n", "n_groups", "s2", "s3", "s4"), (100 * one, 20 * one, 500 * one, one, one)))
+        >>> twice = GroupMoments(**parts, total=one, square=one, between=one, jackknife=3 * one).repeated(2.0)
+        >>> float(twice.n[0]), float(twice.n_groups[0]), float(twice.jackknife[0])
+        (200.0, 40.0, 6.0)
+        """
+        return GroupMoments(**{field.name: getattr(self, field.name) * times for field in fields(self)})
 
     def correlation_parts(self) -> tuple[Floats, Floats]:
         """Numerator and denominator of the correlation of two examples of a group, one group at 1/2 added."""
