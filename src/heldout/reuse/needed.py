@@ -110,23 +110,25 @@ def pool_needed(
     common = both + only_first + only_second + neither
     lead = (only_second - only_first) / common if common else 0.0
     disagreement = 1 - counts.mean_similarity
-    n = round(float(counts.observed.mean()))
+    n = counts.n_examples
+    shared = 1.0 if counts.common is None else float(counts.common[counts.common > 0].mean()) / n  # by two models
     if groups is None:
-        for_gap: Callable[[float, float], int | None] = partial(examples_for_gap, level=delta)
-        now = detectable_gap(n, disagreement, level=delta)
+        told_by: Callable[[float, float], int | None] = partial(examples_for_gap, level=delta)
+        now = detectable_gap(round(n * shared), disagreement, level=delta)
     else:
-        test = _grouped_gap(groups, delta)
-        for_gap, now = test.examples, test.now(disagreement)
+        test = _grouped_gap(groups, delta, shared)
+        told_by, now = test.examples, test.now(disagreement)
+    by_first = told_by(lead, (only_first + only_second) / common) if lead > 0 else None
     return Needed(
         n_models=counts.n_models,
         epsilon=epsilon,
-        examples_for_epsilon=_pool_examples(counts, groups, epsilon, delta, n=n, reach=reach, rng=rng),
+        examples_for_epsilon=_pool_examples(counts, groups, epsilon, delta, reach=reach, rng=rng),
         disagreement=disagreement,
         gap_now=now,
         gap=gap,
-        examples_for_gap=for_gap(gap, disagreement),
+        examples_for_gap=_of_all(told_by(gap, disagreement), shared),
         first_gap=lead if lead > 0 else None,
-        examples_for_first=for_gap(lead, (only_first + only_second) / common) if lead > 0 else None,
+        examples_for_first=_of_all(by_first, common / n),
     )
 
 
@@ -222,17 +224,22 @@ def _pool_examples(
     epsilon: float,
     delta: float,
     *,
-    n: int,
     reach: float,
     rng: np.random.Generator,
 ) -> int | None:
+    n = counts.n_examples
     if groups is not None:
         return examples_by_error_bar(partial(groups.fits, epsilon, delta), n, len(groups.sizes), reach, epsilon)
     if counts.n_models > MOST_DRAWN:
         return _by_the_root(n, reach, epsilon)
     smooth = counts.wrong + 2 * SMOOTHING, counts.observed + 4 * SMOOTHING
-    found = examples_within(smooth[0] / smooth[1], _draws(_correlations(counts), rng), epsilon, delta)
-    return _no_more_than_there_are(found, n, reach, epsilon)
+    answers = examples_within(smooth[0] / smooth[1], _draws(_correlations(counts), rng), epsilon, delta)
+    return _no_more_than_there_are(_of_all(answers, float(counts.observed.mean()) / n), n, reach, epsilon)
+
+
+def _of_all(count: int | None, share: float) -> int | None:
+    """Examples of which such a share counts, as here, where cells are missing."""
+    return None if count is None else math.ceil(count / share - 1e-9)
 
 
 def score_needed(
@@ -436,15 +443,15 @@ class BoundedGap:
         return first_where(lambda n: self.power(float(n), disagreement, gap) >= POWER, 2, math.ceil(4 * most))
 
 
-def _grouped_gap(groups: GroupedPool, level: float) -> BoundedGap:
-    """At the design effect that differences have here."""
+def _grouped_gap(groups: GroupedPool, level: float, shared: float) -> BoundedGap:
+    """At the design effect that differences have here, where two models have such a share of the examples."""
     k = len(groups.counts)
     some = np.argsort(groups.similarity.errors, kind="stable")[
         np.linspace(0, k - 1, min(k, SOME)).round().astype(np.intp)
     ]
     parts = [groups.spread(first, some[place + 1 :])[0] for place, first in enumerate(some[:-1].tolist())]
     times = float(np.median(np.concatenate(parts)))
-    return BoundedGap(groups.sizes, level, lambda psi, gap: (max(psi, gap) - gap * gap) * times)
+    return BoundedGap(groups.sizes * shared, level, lambda psi, gap: (max(psi, gap) - gap * gap) * times)
 
 
 def _score_gap(pool: ScoredPool, level: float) -> BoundedGap:

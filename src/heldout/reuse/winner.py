@@ -12,20 +12,22 @@ The law of equal models goes the rest of the way:
 
 It is exact for equal models. For one that is ahead of k - 1 equals it takes too much off, at the worst lead about
 0.33 (1 - m / n) ln k standard errors where scores are normal; with more examples left out the drop of one leaderboard
-spreads less. So as many are left out as keep that below a tenth of a standard error: one of B blocks,
+spreads less. So as many are left out as keep that at a tenth of a standard error: one of B blocks,
 
 .. math:: m / n = 1 - 1 / B, \qquad B = \lceil \ln k / 0.3 \rceil,    \tag{3}
 
 which is 3 for 2 models, 8 for 10, 13 for 40 and 21 for 500. On boards of 60 examples the corrected score is then off by
 1.06, 1.11, 1.44 and 1.74 standard errors, root mean squares, of 2, 3, 10 and 40 equal models, and the score itself by
 1.01, 1.10, 1.60 and 2.16. (With a twentieth left out whatever k is, it was 1.45, 1.54, 1.81 and 1.92.) Behind a clear
-leader the score itself is nearer to the truth, by up to a third.
+leader the score itself is nearer to the truth, by a sixth, and among models that are nearly always right by a third.
+With fewer examples or groups than B, each is a block, and the most that is taken off too much grows as (1 - m / n).
 
 A plain bootstrap would not do. Observed scores are spread more widely than true ones, so it sees winners that win more
 safely than they do: of the drop of forty equal models it finds seven tenths, and the corrected score stays 0.6 standard
 errors too high.
 
-Whole groups stay together where examples come in groups. Where a few of them hold most examples nothing is said.
+Whole groups stay together where examples come in groups. Where a few of them hold most examples nothing is said; nor is
+it where a model may win that has far fewer examples than others: the blocks of a split may hold none of them.
 """
 
 from __future__ import annotations
@@ -47,6 +49,9 @@ MOST_CONTENDERS = 500  # models, best first, that are looked at as winners of a 
 BEYOND = 6.0  # standard deviations by which a model must overtake the first to win a split; more does not happen
 CHUNK = 8_192  # examples at a time
 LARGE = 20_000_000  # answers of contenders from which on a fifth of the splits does
+LONG = 100_000_000  # examples of all partitions from which on a quarter of these does
+OWN = 2  # times the number of blocks: examples that a winner must have where others have twice as many
+SELDOM = 0.01  # of the splits, in which a model with fewer may win all the same
 
 Floats = NDArray[np.float64]
 
@@ -90,7 +95,8 @@ def expected_drop(
 ) -> float:
     """What the model with the highest mean score is expected to lose on as many fresh examples.
 
-    NaN below four examples or groups, and where few groups hold most examples.
+    NaN below four examples or groups, where few groups hold most examples, and where a model may win that has far
+    fewer examples than others.
 
     Parameters
     ----------
@@ -120,8 +126,11 @@ def expected_drop(
         return math.nan
     n_blocks = min(wanted, n_units)
     splits = SPLITS if units.right.size < LARGE else SPLITS // 5
-    right, cells = units.blocks(n_blocks, max(1, min(PARTITIONS, splits // n_blocks)), rng)
-    return math.sqrt(1 - 1 / n_blocks) * _drop(right, cells)  # (2)
+    most = PARTITIONS if n_units * PARTITIONS < LONG else PARTITIONS // 4
+    right, cells = units.blocks(n_blocks, max(1, min(most, splits // n_blocks)), rng)
+    own = np.count_nonzero(units.cells, axis=1)
+    drop = _drop(right, cells, own < min(OWN * n_blocks, own.max() / 2))
+    return math.sqrt(1 - 1 / n_blocks) * drop  # (2)
 
 
 def n_blocks_for(k: int) -> int:
@@ -202,8 +211,8 @@ def _contenders(
     return np.sort(best)
 
 
-def _drop(right: NDArray[np.float32], cells: NDArray[np.float32]) -> float:
-    """D (1) of winners on all blocks but one, each left out in its turn.
+def _drop(right: NDArray[np.float32], cells: NDArray[np.float32], has_few: NDArray[np.bool_]) -> float:
+    """D (1) of winners on all blocks but one, each left out in its turn; NaN where those that have few win.
 
     A split counts by the examples m it chooses on and the n - m it looks at, as m (n - m): what the overall leader
     loses is then zero on average over splits, whatever it is on one, and taking it off leaves what choosing does.
@@ -215,6 +224,8 @@ def _drop(right: NDArray[np.float32], cells: NDArray[np.float32]) -> float:
         chosen_on = got / had
         left_for = np.where(cells > 0, right / cells, np.float32(np.nan))  # rounded sums over 0 are infinite
     winner = np.argmax(np.where(np.isfinite(chosen_on), chosen_on, -1), axis=1)[:, None, :]
+    if len(has_few) > 1 and has_few[winner].mean() > SELDOM:
+        return math.nan
     lost = np.take_along_axis(chosen_on, winner, axis=1) - np.take_along_axis(left_for, winner, axis=1)
     lost = lost[:, 0].astype(np.float64) - (chosen_on[:, leader] - left_for[:, leader])
     row = leader if len(cells[0]) > 1 else 0
