@@ -316,6 +316,8 @@ def _tables(folder: Path, rng) -> None:
     text("onemodel.csv", "id,label,only", "0,0,0", "1,1,1")
     text("apart.csv", "model,id,prediction,label", "a,0,1,1", "a,1,0,0", "b,0,1,1")
     text("percent.csv", "id,a,b", "0,80,90", "1,33.3,0")
+    text("twoscales.csv", "id,a,b", "0,0.66,60.6", "1,0.1,33.3")
+    text("marks.csv", "id,a,b", "x,1,0", "y,0,1")
     text("noid.csv", "id,a,b", "x,1,0", ",0,1")
     text("never.csv", "id,label,a,how", "0,1,1,easy", "1,0,0,hard")
     text("nolabels.csv", "id,m1", "0,1")
@@ -687,6 +689,9 @@ POOLS = [
     Bad("budget", "onemodel.csv", "only one model"),
     Bad("budget", "apart.csv", "--missing absent"),
     Bad("budget", "percent.csv", "--scale percent"),
+    Bad("budget", "twoscales.csv --scale percent", "'a' has scores said to be in percent, but the largest is 0.66"),
+    Bad("compare", "twoscales.csv a b --scale percent", "name both ends (--scale 0:100) if this model's are as low"),
+    Bad("compare", "marks.csv a b --scale 5", "scores said to be between 0 and 5, but the largest is 1"),
     Bad("budget", "noid.csv", "row 2 has no id; fill it in, or name another column (--ids-key)"),
     Bad("budget", "never.csv", "--exclude how"),
     Bad("budget", "latin.csv", "latin.csv is not UTF-8 text: byte 19 is 0xe4. If it is Latin-1"),
