@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from heldout import InputError, Predictions, budget, similarity
+from heldout import InputError, Predictions, budget, load_predictions, similarity
 from heldout.reuse.adjusted import adjusted_similarity, answer_kappa, capa, read_probabilities
+from heldout.summary import fixed
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "cifar10_predictions.npz"
 
 
 def slow_capa(p, q, labels):
@@ -72,6 +76,18 @@ def test_answers_are_capa_of_certainties(rng):
     assert answer_kappa(Predictions.from_correct(answers == labels)) is None
 
 
+def test_capa_of_answers_is_not_cohens_kappa_of_them():
+    """Which is high for any two models that know the labels; the page names each for what it is."""
+    table = load_predictions(EXAMPLE)
+    found = adjusted_similarity(table, similarity(table))
+    pairs = [cohen_kappa_score(*table.predictions[[i, j]]) for i in range(30) for j in range(i + 1, 30)]
+    assert (round(found.answers, 4), round(float(np.mean(pairs)), 2)) == (0.3571, 0.90)
+    a, b = table.correct.mean(axis=1)[:2]
+    chance = a * b + (1 - a) * (1 - b) / 9
+    same = np.mean(table.predictions[0] == table.predictions[1])
+    assert answer_kappa(table)[0, 1] == pytest.approx((same - chance) / (1 - chance))
+
+
 def test_independent_models_have_none(rng):
     """Independent errors, wrong answers drawn from the others: all three kinds are near 0; copies have 1."""
     labels = rng.integers(0, 5, size=20_000)
@@ -93,7 +109,13 @@ def test_budget_carries_it(rng, tmp_path):
     plain = result.to_dict()["adjusted_similarity"]
     assert plain["right"] == pytest.approx(result.pool.similarity.mean_kappa)
     assert plain["probabilities"] == pytest.approx(np.mean(capa(p, labels)[np.triu_indices(3, 1)]))
-    assert dict(result.summary().lines)["Kappa of right and wrong"] == f"{plain['right']:.4f}"
+    lines = dict(result.summary().lines)
+    names = {
+        "right": "Kappa of right and wrong",
+        "answers": "CAPA of predictions",
+        "probabilities": "CAPA of probabilities",
+    }
+    assert {key: lines[name] for key, name in names.items()} == {key: fixed(plain[key]) for key in names}
     np.savez(tmp_path / "p.npz", probabilities=p)
     np.testing.assert_array_equal(read_probabilities(tmp_path / "p.npz"), p)
 

@@ -9,8 +9,10 @@ Three kinds, by what is known of each answer:
 
 - **right or wrong**: Cohen's kappa of the two rows of right and wrong, also called error consistency [1]_:
   c_obs is the similarity, c_exp = a b + (1 - a)(1 - b);
-- **answers**: both give the same answer, whether right or wrong; a wrong one is one of m_x - 1 [2]_;
-- **probabilities**: CAPA, or kappa_p [2]_, with a, b the mean probabilities of the right option,
+- **answers**: CAPA, or kappa_p [2]_, of the answers given: both give the same one, right or wrong, and by chance a
+  wrong one is any of m_x - 1. Cohen's kappa of the answers, which takes off how often both give each of them and is
+  near 1 for any two good models, is another number;
+- **probabilities**: CAPA, with a, b the mean probabilities of the right option,
 
 .. math:: c_{obs} = \frac1n \sum_x \sum_o p_1(o \mid x)\, p_2(o \mid x), \qquad
           c_{exp} = a b + (1 - a)(1 - b)\, \frac1n \sum_x \frac{1}{m_x - 1}.    \tag{2}
@@ -50,7 +52,8 @@ MOST_OPTIONS = 1_000  # classes; with more, wrong answers are taken never to agr
 class Adjusted:
     """Chance-adjusted agreement, mean over pairs; NaN where it is not known or not defined.
 
-    `right` of right and wrong, `answers` of the answers given, `probabilities` of the options' probabilities.
+    `right` is Cohen's kappa of right and wrong, `answers` CAPA of the answers given, `probabilities` CAPA of
+    probabilities of the options.
     """
 
     right: float
@@ -72,7 +75,7 @@ def adjusted_similarity(
 
 
 def answer_kappa(table: Predictions) -> Floats | None:
-    """(k, k) agreement of the answers given (1); None where answers are not known, or some are missing.
+    """(k, k) CAPA of the answers given; None where these are not known, or some are missing.
 
     The number of options is that of the column `n_options` where the table has one, else that of different labels;
     texts that are nearly all different are no options, and wrong ones then never agree by chance. What is no option (a

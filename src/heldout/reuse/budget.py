@@ -76,7 +76,7 @@ def budget(
         Other labels, by which every model is scored again; None or NaN where an example has none. Or what tells them: a
         column of the table, a .npy file, a CSV file `id,label`.
     probabilities : (n_models, n_examples, n_options), optional
-        Of the options, NaN for options that an example does not have: for the chance-adjusted similarity kappa_p.
+        Of the options, NaN for options that an example does not have: for CAPA, a chance-adjusted similarity.
     seed : int
         Of the splits behind the winner's expected drop and the draws behind `needed`.
     n_jobs : int

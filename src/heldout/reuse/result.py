@@ -170,7 +170,8 @@ class PoolResult(Pool):
     assumption : AssumptionFit or None
         Whether Assumption A1 predicts that two models are both wrong; None where it cannot be checked.
     adjusted : Adjusted
-        Chance-adjusted similarity, mean over pairs: of right and wrong, of answers, of probabilities.
+        Chance-adjusted similarity, mean over pairs: Cohen's kappa of right and wrong, CAPA of answers and of
+        probabilities.
     label_noise, second_labels
         What wrong labels would do, where that was asked for.
     """
