@@ -344,6 +344,7 @@ def _tables(folder: Path, rng) -> None:
     (folder / "utf16cut.csv").write_bytes("id,label,a,b\n0,1,1,0\n".encode("utf-16")[:-1])
     (folder / "latingroups.csv").write_bytes("id,group\ne0,Jürgen\n".encode("latin-1"))
     text("groups.csv", "id,group", "e0,a")
+    text("blanks.csv", "id,group", *(f"e{j},g{j // 2}{' ' * (j % 2)}" for j in range(60)))
     text("twogroups.csv", "id,group", *(f"e{j},a" for j in range(60)), "e0,b")
     text("bad.gz.csv", "x")
     (folder / "cut.csv.gz").write_bytes(b"\x1f\x8b\x08\0\0\0\0\0\0\x03abc")
@@ -743,6 +744,8 @@ POOLS = [
     Bad("budget", "pool.csv --groups ^(x.*)", "finds no group in 60 of 60 examples"),
     Bad("budget", "pool.csv --groups [", "as a regular expression"),
     Bad("budget", "pool.csv --groups groups.csv", "names no group for 59 of 60 examples"),
+    Bad("budget", "pool.csv --groups blanks.csv", "--groups has the names 'g0' and 'g0 ', which differ in blanks"),
+    Bad("compare", "pool.csv m0 m1 --groups blanks.csv", "write them alike if they are one group"),
     Bad("budget", "pool.csv --groups twogroups.csv", "puts 'e0' into two groups"),
     Bad("budget", "pool.csv --groups latingroups.csv", "is not UTF-8 text"),
     Bad("budget", "pool.csv --groups ^e", "put all 60 examples into one"),

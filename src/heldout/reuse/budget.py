@@ -112,12 +112,12 @@ def budget(
     check_n_jobs(n_jobs)
     named = [name for name in (groups, second_labels) if isinstance(name, str)]
     table = predictions if isinstance(predictions, Predictions) else _as_table(predictions, columns=named)
-    grouping, share = find_groups(table, groups), float(exact(delta))
+    (grouping, of_one), share = find_groups(table, groups), float(exact(delta))
     if table.n_models == 1:
         raise InputError(one_model(table, grouping, epsilon=epsilon, delta=delta))
     if not table.is_binary:
         _needs_right_or_wrong(table, label_noise, second_labels, probabilities)
-        return score_budget(
+        scored = score_budget(
             table,
             grouping,
             epsilon=None if epsilon is None else float(exact(epsilon)),
@@ -127,6 +127,7 @@ def budget(
             tasks=task_sizes(table),
             progress=progress,
         )
+        return replace(scored, groups_of_one=of_one)
     counts = similarity(table, progress=progress)
     if counts.disjoint == counts.n_pairs:
         raise InputError("no two models were run on a common example, so there is no similarity to tell.")
@@ -138,7 +139,9 @@ def budget(
         pool = replace(pool, label_noise=_label_noise(table, counts, found, label_noise, target, share))
     if second_labels is not None:
         pool = replace(pool, second_labels=_second_labels(table, second_labels, grouping, share))
-    return _result(table, counts, replace(found, pool=pool), target, share, gap=float(exact(gap)), rng=rng, seed=seed)
+    found = replace(found, pool=pool)
+    result = _result(table, counts, found, target, share, gap=float(exact(gap)), rng=rng, seed=seed)
+    return replace(result, groups_of_one=of_one)
 
 
 def _needs_right_or_wrong(table: Predictions, label_noise: Any, second_labels: Any, probabilities: Any) -> None:

@@ -265,6 +265,8 @@ class Budget(Result):
         Examples of each task, where the table has several.
     trials_agree : bool
         Whether cells had trials, all of which agree.
+    groups_of_one : str or None
+        What told groups, where each holds one example; examples are then the unit.
     source, data_digest, version, created : str
         What came in, a hash of it; what made the result, and when.
     """
@@ -291,6 +293,7 @@ class Budget(Result):
     too_few: bool = False
     tasks: dict[str, int] = field(default_factory=dict)
     trials_agree: bool = False
+    groups_of_one: str | None = None
     created: str = field(default_factory=today)
 
     @property

@@ -238,6 +238,8 @@ def _went_in(result: Budget) -> page.Rows:
             ("Worth in independent examples", worth),
             ("Examples that share their input", repeated if groups.n_repeated else None),
         ]
+    if result.groups_of_one is not None:
+        rows.append(("Groups", f"{page.groups_of_one(result.n_examples)} ({page.quoted(result.groups_of_one)})"))
     asked = f"±{result.epsilon:g} for all models at once, with probability {page.sure_text(result.delta)}"
     return page.kept_facts(*rows, ("Asked for", asked))
 
