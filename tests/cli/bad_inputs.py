@@ -198,6 +198,8 @@ def _arrays(folder, rng, pictures, labels, fresh, fresh_labels) -> None:
     np.savez(folder / "ranks.npz", ranks=np.argsort(rng.random((80, 10, 3)), axis=1)[:, :3])
     said = np.where(rng.random((4, 80)) < 0.7, labels, (labels + 1) % 10)
     np.savez(folder / "pool.npz", predictions=said, labels=labels, models=np.array(list("abcd")))
+    np.save(folder / "fromone.npy", labels + 1)
+    np.save(folder / "otherrows.npy", np.eye(10)[said[:, ::-1]])
     np.savez(folder / "square.npz", correct=np.ones((4, 4), int))
     np.savez(folder / "cube.npz", predictions=np.zeros((4, 4, 4), int), labels=np.zeros(4, int))
 
@@ -738,6 +740,8 @@ POOLS = [
     Bad("budget", "pool.npz --second-labels absent.npy", "neither a file nor a column"),
     Bad("budget", "pool.npz --second-labels huge.npy", "its header declares the shape"),
     Bad("budget", "pool.npz --second-labels short.npy", "one label for each of the 80 examples"),
+    Bad("budget", "pool.npz --second-labels fromone.npy", "on 80 with 1 taken off, so that one of the two seems to"),
+    Bad("budget", "pool.npz --probabilities otherrows.npy", "--probabilities: of 'a' the most probable option is the"),
     Bad("budget", "pool.npz --probabilities huge.npy", "its header declares the shape"),
     Bad("budget", "pool.npz --probabilities prior.npy", "--probabilities has the shape"),
     Bad("budget", "pool.csv --groups owner", "neither a file, nor a column"),

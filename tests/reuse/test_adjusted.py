@@ -104,7 +104,7 @@ def test_independent_models_have_none(rng):
 def test_budget_carries_it(rng, tmp_path):
     labels = rng.integers(0, 3, size=300)
     answers = np.where(rng.random((3, 300)) < 0.7, labels, rng.integers(0, 3, size=(3, 300)))
-    p = rng.dirichlet(np.ones(3), size=(3, 300))
+    p = 0.5 * rng.dirichlet(np.ones(3), size=(3, 300)) + 0.5 * np.eye(3)[answers]
     result = budget(Predictions.from_arrays(answers, labels), epsilon=0.1, probabilities=p)
     plain = result.to_dict()["adjusted_similarity"]
     assert plain["right"] == pytest.approx(result.pool.similarity.mean_kappa)
@@ -133,6 +133,36 @@ def test_budget_carries_it(rng, tmp_path):
 def test_bad_probabilities(p, labels, sentence):
     with pytest.raises(InputError, match=sentence):
         capa(p, labels)
+
+
+class TestProbabilitiesOfOtherRows:
+    """Rows in another order than the table's passed unseen, and CAPA was a number of nothing."""
+
+    def table(self, rng, classes):
+        labels = rng.choice(len(classes), p=classes, size=200)
+        answers = np.where(rng.random((3, 200)) < 0.9, labels, rng.integers(0, len(classes), size=(3, 200)))
+        p = 0.6 * np.eye(len(classes))[answers] + 0.4 * rng.dirichlet(np.ones(len(classes)), size=(3, 200))
+        return Predictions.from_arrays(answers, labels, names=["a", "b", "c"]), p
+
+    @pytest.mark.parametrize("classes", [[0.25] * 4, [0.9, 0.1]])
+    def test_are_refused(self, rng, classes):
+        table, p = self.table(rng, classes)
+        adjusted_similarity(table, similarity(table), p)
+        other = p[:, rng.permutation(200)]
+        with pytest.raises(InputError, match=r"of 'a' the most probable option is the prediction in .* % of 200 cells"):
+            adjusted_similarity(table, similarity(table), other)
+        one = np.stack([p[0], other[1], p[2]])
+        with pytest.raises(InputError, match="of 'b' the most probable option"):
+            adjusted_similarity(table, similarity(table), one)
+        with pytest.raises(InputError, match="options in that of the classes"):
+            adjusted_similarity(table, similarity(table), p[:, :, ::-1])
+
+    def test_a_tie_and_an_answer_that_is_no_option_agree_with_anything(self, rng):
+        table, p = self.table(rng, [0.25] * 4)
+        adjusted_similarity(table, similarity(table), np.full_like(p, 0.25))
+        unread = np.where(np.arange(200) < 150, -1, table.predictions)
+        again = Predictions.from_arrays(unread, table.labels)
+        adjusted_similarity(again, similarity(again), p)
 
 
 def test_answers_that_could_not_be_read_never_agree():

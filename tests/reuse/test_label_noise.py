@@ -128,6 +128,7 @@ def test_with_groups(rng):
 def test_bad_input(tmp_path):
     right = Predictions.from_correct([[1, 0, 1, 1], [1, 1, 0, 1]])
     answers = Predictions.from_arrays([[0, 1, 0, 1], [1, 1, 0, 0]], [0, 1, 0, 1])
+    named = Predictions.from_arrays([["cat", "dog", "cat", "cat"]] * 2, ["cat", "dog", "cat", "dog"])
     scores = Predictions.from_scores([[0.5, 1.0], [0.2, 0.1]])
     for pool, arguments, sentence in (
         (right, {"second_labels": [0, 1, 0, 1]}, "knows right and wrong only"),
@@ -136,6 +137,9 @@ def test_bad_input(tmp_path):
         (answers, {"second_labels": "nowhere"}, "neither a file nor a column"),
         (answers, {"second_labels": ["x", "y", "x", "y"]}, "no class number"),
         (answers, {"second_labels": [7, 8, 7, 9]}, "none of which is a label"),
+        (answers, {"second_labels": [1, 2, 1, 2]}, "on 4 with 1 taken off, so that one .* from 0 and the other from 1"),
+        (answers, {"second_labels": [1, 0, 1, 0]}, "another label than the table on every one of 4 examples"),
+        (named, {"second_labels": ["Cat", "Dog", "Cat", "cat"]}, r"one of 4 .* \(such as 'Cat' for 'cat'\)"),
         (answers, {"second_labels": [None] * 4}, "no label for any example"),
         (scores, {"label_noise": 0.03}, "label noise needs scores of 0 or 1"),
     ):

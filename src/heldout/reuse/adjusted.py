@@ -45,6 +45,8 @@ from heldout.reuse.similarity import SimilarityResult
 
 Floats = NDArray[np.float64]
 
+LEAST_PREDICTED = 0.5  # of the cells, beyond chance, in which a model predicts its most probable option
+TIED = 1e-6
 MOST_OPTIONS = 1_000  # classes; with more, wrong answers are taken never to agree by chance
 
 
@@ -66,7 +68,10 @@ def adjusted_similarity(
 ) -> Adjusted:
     """What can be told of a table, by every kind for which it has what is needed."""
     by_answers = answer_kappa(table)
-    given = None if probabilities is None else capa(probabilities, _option_numbers(table, probabilities))
+    given = None
+    if probabilities is not None:
+        given = capa(probabilities, _option_numbers(table, probabilities))
+        _check_predicted(table, np.asarray(probabilities, dtype=np.float64))
     return Adjusted(
         right=counts.mean_kappa,
         answers=math.nan if by_answers is None else _mean(by_answers),
@@ -195,6 +200,31 @@ def _option_numbers(table: Predictions, probabilities: ArrayLike) -> NDArray[Any
             "is needed, models and examples in the order of the table."
         )
     return table.labels
+
+
+def _check_predicted(table: Predictions, p: Floats) -> None:
+    """Most predictions must be the most probable option, or the rows are others than the table's.
+
+    It is refused, not warned of: CAPA of other rows than the table's says nothing. What rows in random order would
+    agree on is taken off as in (1), since where one class is common that is most of them.
+    """
+    assert table.predictions is not None
+    for row, (said, probable) in enumerate(zip(table.predictions, p, strict=True)):
+        there = (said >= 0) & (said < p.shape[2])
+        if table.observed is not None:
+            there &= table.observed[row]
+        if not there.any():
+            continue
+        chosen = np.nan_to_num(probable[there], nan=-1.0)
+        top = chosen >= chosen.max(axis=1, keepdims=True) - TIED
+        same = float(top[np.arange(len(top)), said[there]].mean())
+        by_chance = float(top.mean(axis=0) @ np.bincount(said[there], minlength=p.shape[2])) / len(top)
+        if same - by_chance < LEAST_PREDICTED * (1 - by_chance):
+            raise InputError(
+                f"`probabilities`: of {table.names[row]!r} the most probable option is the prediction in "
+                f"{100 * same:.1f} % of {len(top):,} cells, and would be in {100 * by_chance:.1f} % of rows in random "
+                "order; give models and examples in the order of the table, and options in that of the classes."
+            )
 
 
 def read_probabilities(path: str | Path) -> Floats:
