@@ -290,6 +290,10 @@ def test_too_few_groups_lead_and_give_no_counts(rng, scores):
         None,
         None,
     )
+    few = heldout.budget(cells[:, :5] if scores else cells[:, :5] < 0.7)
+    assert (few.too_few, few.further_models, few.needed.examples_for_epsilon) == (True, 0, None)
+    assert few.summary().headline == "Too few examples to say anything"
+    assert few.testable.reason == "5 examples are too few to say how many models fit"
     many = heldout.budget(cells if scores else cells < 0.7, groups=np.arange(60) % 20).summary()
     assert many.headline != summary.headline
     assert "60 examples" in many.sentences[0]

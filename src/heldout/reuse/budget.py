@@ -20,7 +20,7 @@ from heldout.predictions.item_columns import as_column
 from heldout.predictions.load import as_table
 from heldout.predictions.values import as_array
 from heldout.reuse.adjusted import adjusted_similarity
-from heldout.reuse.few import nothing_needed
+from heldout.reuse.few import check_narrow, nothing_needed
 from heldout.reuse.grouped import Grouping, find_groups
 from heldout.reuse.label_noise import LabelNoise, SecondLabels, find_second_labels
 from heldout.reuse.label_noise import label_noise as label_noise_of
@@ -108,6 +108,8 @@ def budget(
     for name, value in (("epsilon", epsilon), ("delta", delta), ("gap", gap), ("label_noise", label_noise)):
         if value is not None:
             check_exact_share(name, value)
+    if epsilon is not None:
+        check_narrow(epsilon)
     check_seed(seed)
     check_n_jobs(n_jobs)
     named = [name for name in (groups, second_labels) if isinstance(name, str)]
@@ -171,7 +173,8 @@ def _result(
     pool, epsilon = found.pool, float(target)
     error, alike = _means(counts)
     each = round(float(counts.observed.mean()))  # answers that a model has, on average
-    equal = None if found.grouped is not None else equal_or_none(each, error, alike, epsilon=target, delta=delta)
+    alone = found.grouped is None and not found.few
+    equal = equal_or_none(each, error, alike, epsilon=target, delta=delta) if alone else None
     by_similarity, by_epsilon = (None, None) if equal is None else equal_curves(each, error, alike, target, delta)
     needed = pool_needed(
         counts,

@@ -258,7 +258,7 @@ class Budget(Result):
     needed : Needed
         Examples that an error bar and a difference take, and the difference that can be told now.
     too_few : bool
-        Whether groups are too few to say anything.
+        Whether examples, or groups of them, are too few to say anything.
     seed : int or None
         Of the draws behind `needed` and the winner's expected drop; None where nothing was drawn.
     tasks : dict
