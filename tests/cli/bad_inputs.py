@@ -756,6 +756,10 @@ POOLS = [
     Bad("budget", "pool.csv --epsilon 0.5", "--epsilon is 0.5; an error bar of ±0.5 or wider says nothing of a share"),
     Bad("budget", f"{FOUR} --epsilon 0.75", "any number of models would fit; give one below 0.5"),
     Bad("budget", "--examples 3 --error 0.3 --similarity 0.8", "--examples is 3, too few to say anything"),
+    Bad("budget", "halves.csv --scale -1:2", "expected one argument; write --scale=-1:2. See heldout budget --help"),
+    Bad(
+        "compare", "halves.csv m0 -x", "-x is not an option here; if -x is a name, write options first: heldout compare"
+    ),
     Bad("budget", f"{FOUR} --groups repo", "--groups has no effect on numbers alone"),
     Bad("budget", f"{FOUR} --label-noise 0.01", "--label-noise has no effect on numbers alone"),
     Bad("budget", f"{FOUR} --metric acc", "--metric has no effect on numbers, which are given in place of a file"),
