@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -40,15 +41,46 @@ def test_the_step(command, code, tmp_path):
     assert ("::error title=heldout::" in done.stderr) == (code == 1)
 
 
-@pytest.mark.parametrize(("install", "asked"), [("", "{action}[onnx]"), ("heldout[torch]", "heldout[torch]")])
-def test_what_is_installed_is_the_action_itself_unless_asked_otherwise(install, asked, tmp_path):
+def install(tmp_path, **inputs) -> subprocess.CompletedProcess[str]:
+    """The step of these inputs, the others as they are without, with a pip that says what it was asked."""
     (tmp_path / "python").write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     (tmp_path / "python").chmod(0o755)
     script = STEPS["Install"]["run"]
-    own = {"INSTALL": install, "GITHUB_ACTION_PATH": str(ROOT), "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(["bash", "-ec", script], env=os.environ | own, capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["-m", "pip", "install", "--quiet", asked.format(action=ROOT)]
-    assert ACTION["inputs"]["install"]["default"] == ""
+    given = {name: inputs.get(name, ACTION["inputs"][name]["default"]) for name in ("install", "extras")}
+    assert STEPS["Install"]["env"] == {name.upper(): f"${{{{ inputs.{name} }}}}" for name in given}
+    own = {name.upper(): value for name, value in given.items()}
+    own |= {"GITHUB_ACTION_PATH": str(ROOT), "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    return subprocess.run(["bash", "-ec", script], env=os.environ | own, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "asked"),
+    [
+        ({}, "{action}[onnx]"),
+        ({"extras": "onnx,parquet"}, "{action}[onnx,parquet]"),
+        ({"extras": ""}, "{action}"),
+        ({"install": "heldout[torch]"}, "heldout[torch]"),
+        ({"install": "heldout[torch]", "extras": ""}, "heldout[torch]"),
+    ],
+)
+def test_what_is_installed_is_the_action_itself_unless_asked_otherwise(inputs, asked, tmp_path):
+    done = install(tmp_path, **inputs)
+    assert done.stdout.split() == ["-m", "pip", "install", "--quiet", asked.format(action=ROOT)], done.stderr
+
+
+def test_extras_beside_something_else_to_install_are_refused(tmp_path):
+    done = install(tmp_path, install="heldout", extras="parquet")
+    assert (done.returncode, done.stdout.splitlines()) == (
+        2,
+        ["::error title=heldout::extras: parquet has no effect beside install: heldout; name them there."],
+    )
+
+
+def test_extras_that_are_named_exist():
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    said = re.findall(r"`extras: ([\w,]+)`", (ROOT / "docs" / "ci.md").read_text())
+    assert said
+    assert {name for text in [*said, ACTION["inputs"]["extras"]["default"]] for name in text.split(",")} <= set(known)
 
 
 def test_a_source_distribution_has_what_is_tested_here():

@@ -5,6 +5,7 @@ import pytest
 
 from heldout.errors import InputError
 from heldout.groups import design_effect, group_codes, join_groups, resolve_groups
+from heldout.independence.dependence import check_groups_apart
 
 
 def test_names_do_not_matter():
@@ -17,6 +18,19 @@ def test_names_do_not_matter():
 def test_missing_groups_are_refused(bad):
     with pytest.raises(InputError, match="groups"):
         group_codes(bad, 3)
+
+
+@pytest.mark.parametrize("bad", [["g0", "g0 ", "g1"], ["a", "b\t", "b"], np.array([" a", "a", "b"], dtype=object)])
+def test_names_that_differ_in_blanks_alone_are_refused(bad):
+    """They made every example a group of its own, unseen."""
+    with pytest.raises(InputError, match="blanks around them alone; write them alike if they are one group"):
+        group_codes(bad, 3)
+    assert group_codes([f"{name} " for name in "aab"], 3).tolist() == [0, 0, 1]  # all alike: one spelling
+
+
+def test_a_group_in_both_sets_is_found_whatever_its_blanks():
+    with pytest.raises(InputError, match=r"1 group of `groups` \('a'\) is in both"):
+        check_groups_apart(["a", "b"], ["a ", "c"])
 
 
 def test_a_file_a_column_or_a_pattern(tmp_path):

@@ -47,12 +47,27 @@ def group_codes(groups: ArrayLike | Sequence[Any], n: int, *, what: str = "group
     else:
         missing = np.array([v is None or v != v or str(v).strip() == "" for v in values.tolist()], dtype=bool)
         values = np.array([str(v) for v in values.tolist()])
+    names, codes = np.unique(values, return_inverse=True)
     if missing.any():
         raise InputError(
             f"`{what}` is empty for {int(missing.sum()):,} of {n:,} examples, the first at position "
             f"{int(np.argmax(missing))}; give an example that stands alone a group of its own."
         )
-    return np.asarray(np.unique(values, return_inverse=True)[1], dtype=np.intp).reshape(n)
+    if names.dtype.kind == "U":
+        _check_blanks(names.tolist(), what)
+    return np.asarray(codes, dtype=np.intp).reshape(n)
+
+
+def _check_blanks(names: list[str], what: str) -> None:
+    """Names that differ in blanks around them alone are one group to whoever reads them."""
+    seen: dict[str, str] = {}
+    for name in names:
+        other = seen.setdefault(name.strip(), name)
+        if other != name:
+            raise InputError(
+                f"`{what}` has the names {other!r} and {name!r}, which differ in blanks around them alone; write them "
+                "alike if they are one group, and otherwise rename one."
+            )
 
 
 def resolve_groups(spec: str, ids: Sequence[str], columns: Mapping[str, ArrayLike]) -> NDArray[Any]:

@@ -198,6 +198,8 @@ def _arrays(folder, rng, pictures, labels, fresh, fresh_labels) -> None:
     np.savez(folder / "ranks.npz", ranks=np.argsort(rng.random((80, 10, 3)), axis=1)[:, :3])
     said = np.where(rng.random((4, 80)) < 0.7, labels, (labels + 1) % 10)
     np.savez(folder / "pool.npz", predictions=said, labels=labels, models=np.array(list("abcd")))
+    np.save(folder / "fromone.npy", labels + 1)
+    np.save(folder / "otherrows.npy", np.eye(10)[said[:, ::-1]])
     np.savez(folder / "square.npz", correct=np.ones((4, 4), int))
     np.savez(folder / "cube.npz", predictions=np.zeros((4, 4, 4), int), labels=np.zeros(4, int))
 
@@ -316,6 +318,8 @@ def _tables(folder: Path, rng) -> None:
     text("onemodel.csv", "id,label,only", "0,0,0", "1,1,1")
     text("apart.csv", "model,id,prediction,label", "a,0,1,1", "a,1,0,0", "b,0,1,1")
     text("percent.csv", "id,a,b", "0,80,90", "1,33.3,0")
+    text("twoscales.csv", "id,a,b", "0,0.66,60.6", "1,0.1,33.3")
+    text("marks.csv", "id,a,b", "x,1,0", "y,0,1")
     text("noid.csv", "id,a,b", "x,1,0", ",0,1")
     text("never.csv", "id,label,a,how", "0,1,1,easy", "1,0,0,hard")
     text("nolabels.csv", "id,m1", "0,1")
@@ -342,6 +346,7 @@ def _tables(folder: Path, rng) -> None:
     (folder / "utf16cut.csv").write_bytes("id,label,a,b\n0,1,1,0\n".encode("utf-16")[:-1])
     (folder / "latingroups.csv").write_bytes("id,group\ne0,Jürgen\n".encode("latin-1"))
     text("groups.csv", "id,group", "e0,a")
+    text("blanks.csv", "id,group", *(f"e{j},g{j // 2}{' ' * (j % 2)}" for j in range(60)))
     text("twogroups.csv", "id,group", *(f"e{j},a" for j in range(60)), "e0,b")
     text("bad.gz.csv", "x")
     (folder / "cut.csv.gz").write_bytes(b"\x1f\x8b\x08\0\0\0\0\0\0\x03abc")
@@ -687,6 +692,9 @@ POOLS = [
     Bad("budget", "onemodel.csv", "only one model"),
     Bad("budget", "apart.csv", "--missing absent"),
     Bad("budget", "percent.csv", "--scale percent"),
+    Bad("budget", "twoscales.csv --scale percent", "'a' has scores said to be in percent, but the largest is 0.66"),
+    Bad("compare", "twoscales.csv a b --scale percent", "name both ends (--scale 0:100) if this model's are as low"),
+    Bad("compare", "marks.csv a b --scale 5", "scores said to be between 0 and 5, but the largest is 1"),
     Bad("budget", "noid.csv", "row 2 has no id; fill it in, or name another column (--ids-key)"),
     Bad("budget", "never.csv", "--exclude how"),
     Bad("budget", "latin.csv", "latin.csv is not UTF-8 text: byte 19 is 0xe4. If it is Latin-1"),
@@ -732,15 +740,26 @@ POOLS = [
     Bad("budget", "pool.npz --second-labels absent.npy", "neither a file nor a column"),
     Bad("budget", "pool.npz --second-labels huge.npy", "its header declares the shape"),
     Bad("budget", "pool.npz --second-labels short.npy", "one label for each of the 80 examples"),
+    Bad("budget", "pool.npz --second-labels fromone.npy", "on 80 with 1 taken off, so that one of the two seems to"),
+    Bad("budget", "pool.npz --probabilities otherrows.npy", "--probabilities: of 'a' the most probable option is the"),
     Bad("budget", "pool.npz --probabilities huge.npy", "its header declares the shape"),
     Bad("budget", "pool.npz --probabilities prior.npy", "--probabilities has the shape"),
     Bad("budget", "pool.csv --groups owner", "neither a file, nor a column"),
     Bad("budget", "pool.csv --groups ^(x.*)", "finds no group in 60 of 60 examples"),
     Bad("budget", "pool.csv --groups [", "as a regular expression"),
     Bad("budget", "pool.csv --groups groups.csv", "names no group for 59 of 60 examples"),
+    Bad("budget", "pool.csv --groups blanks.csv", "--groups has the names 'g0' and 'g0 ', which differ in blanks"),
+    Bad("compare", "pool.csv m0 m1 --groups blanks.csv", "write them alike if they are one group"),
     Bad("budget", "pool.csv --groups twogroups.csv", "puts 'e0' into two groups"),
     Bad("budget", "pool.csv --groups latingroups.csv", "is not UTF-8 text"),
     Bad("budget", "pool.csv --groups ^e", "put all 60 examples into one"),
+    Bad("budget", "pool.csv --epsilon 0.5", "--epsilon is 0.5; an error bar of ±0.5 or wider says nothing of a share"),
+    Bad("budget", f"{FOUR} --epsilon 0.75", "any number of models would fit; give one below 0.5"),
+    Bad("budget", "--examples 3 --error 0.3 --similarity 0.8", "--examples is 3, too few to say anything"),
+    Bad("budget", "halves.csv --scale -1:2", "expected one argument; write --scale=-1:2. See heldout budget --help"),
+    Bad(
+        "compare", "halves.csv m0 -x", "-x is not an option here; if -x is a name, write options first: heldout compare"
+    ),
     Bad("budget", f"{FOUR} --groups repo", "--groups has no effect on numbers alone"),
     Bad("budget", f"{FOUR} --label-noise 0.01", "--label-noise has no effect on numbers alone"),
     Bad("budget", f"{FOUR} --metric acc", "--metric has no effect on numbers, which are given in place of a file"),

@@ -414,7 +414,11 @@ def test_split_of_a_table_keeps_its_columns(tmp_path, rng, capsys):
     (tmp_path / "all.csv").write_text("\n".join(["file,label,patient", *rows]))
     command = ["split", str(tmp_path), "--labels", str(tmp_path / "all.csv"), "--control", "4", "--groups", "patient"]
     assert main([*command, "--out", str(tmp_path / "s")]) == 0
-    assert "4 examples in 1 groups put aside" in capsys.readouterr().out
+    captured = capsys.readouterr()
+    assert "4 examples in 1 groups put aside" in captured.out
+    assert "change nothing" not in captured.err
+    assert main([*command[:-1], "^(.*).png", "--out", str(tmp_path / "alone")]) == 0
+    assert "warning: the groups '^(.*).png' are 12 of one example each, and change nothing." in capsys.readouterr().err
     from heldout.images import from_csv
 
     control, rest = (from_csv(tmp_path, tmp_path / "s" / f"{part}.csv") for part in ("control", "rest"))

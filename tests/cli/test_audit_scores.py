@@ -67,6 +67,14 @@ def test_command_line_and_python_agree(run, files):
     assert "--reference-scores" in page  # the command
 
 
+@pytest.mark.parametrize(("groups", "alone"), [("^(.*)$", True), ("^(q[0-9]*)[0-9]$", False)])
+def test_groups_of_one_are_told(run, files, groups, alone):
+    folder, _ = files
+    argv = ["--scores", folder / "model.csv", "--control-ids", folder / "control.txt", "--groups", groups]
+    code, _, err = run(*argv)
+    assert (code, f"the groups {groups!r} are 400 of one example each, and change nothing" in err) == (0, alone)
+
+
 def test_four_ways_to_the_same_numbers(run, files):
     """Control in a file or picked by ids; references in one file or in two."""
     folder, _ = files

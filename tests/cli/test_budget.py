@@ -63,6 +63,20 @@ def test_command_line_and_python_agree(run, small, tmp_path):
     assert "7 models, 1,500 examples" in err
 
 
+@pytest.mark.parametrize("scores", [True, False])
+def test_the_gate_fails_where_examples_are_too_few(run, tmp_path, scores):
+    """An error bar of ±0.6 holds for 5 × 10^17 models, of which none could be told from another."""
+    (tmp_path / "tiny.csv").write_text("id,A,B\nx,0.5,0.6\ny,0.5,0.6\n" if scores else "id,A,B\nx,1,0\ny,0,1\nz,1,1\n")
+    code, out, err = run(tmp_path / "tiny.csv", "--fail-under", 1)
+    assert (code, out.split(".")[0]) == (1, "Too few examples to say anything")
+    assert "0 further models fit, fewer than --fail-under 1" in err
+    assert run(tmp_path / "tiny.csv", "--fail-under", 1, "--epsilon", 0.4)[0] == 1
+    for wide in ([EXAMPLE], ["--examples", 5000, "--error", "0.2", "--similarity", "0.9"]):
+        code, out, err = run(*wide, "--fail-under", 1_000_000, "--epsilon", "0.6")
+        assert (code, out) == (2, "")
+        assert "--epsilon is 0.6; an error bar of ±0.5 or wider says nothing" in err
+
+
 def test_fail_under(run, small):
     further = budget(load_predictions(small)).further_models
     assert run(small, "--fail-under", further)[0] == 0

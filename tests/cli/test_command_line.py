@@ -100,6 +100,11 @@ def test_did_you_mean(argv, meant, capsys):
         ([*STRESS, "--attack", "pluralty"], "did you mean plurality?"),
         (["memorization", "curve", "--model", "m", "--images", "i", "--perturbation", "gausian"], "mean gaussian?"),
         (["compare"], "the following arguments are required: FILE. "),
+        (["budget", "t.csv", "--scale", "-1:2"], "argument --scale: expected one argument; write --scale=-1:2."),
+        (["budget", "t.csv", "--scale", "--json"], "argument --scale: expected one argument. See heldout budget"),
+        (["compare", "t.csv", "a>b", "-x"], "if -x is a name, write options first: heldout compare [options] -- FILE"),
+        (["compare", "t.csv", "--models", "-x", "a"], "at least one argument; if -x is a name, write options first:"),
+        (["compare", "t.csv", "--json", "--", "a", "-x"], "options must stand before --: heldout compare [options] --"),
         (["audit", "--banana", "x"], "--banana is not an option here."),
     ],
 )

@@ -50,6 +50,13 @@ def test_command_line_and_python_agree(run, tmp_path):
     assert "report:" in err
 
 
+def test_a_model_whose_name_begins_with_a_dash(run, tmp_path):
+    (tmp_path / "t.csv").write_text("id,a>b,-x,c\n" + "".join(f"e{i},{i % 2},1,{i % 3 // 2}\n" for i in range(60)))
+    code, out, _ = run("--json", "--", tmp_path / "t.csv", "a>b", "-x")
+    assert (code, json.loads(out)["better"]) == (0, "-x")
+    assert run("--", tmp_path / "t.csv", "a>b", "-x")[0] == 0
+
+
 def test_text(run, judged):
     result = compare(load_predictions(judged), "new", "old")
     assert run(judged, "new", "old")[:2] == (0, f"{result}\n")

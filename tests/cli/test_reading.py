@@ -40,6 +40,21 @@ def percent(tmp_path):
     return path
 
 
+def test_models_that_may_be_examples_are_warned_of_until_it_is_said(run, tmp_path):
+    rows = np.random.default_rng(0).integers(0, 2, size=(3, 12))
+    (tmp_path / "many.csv").write_text(
+        "\n".join(
+            [
+                ",".join(["id", *(f"m{j}" for j in range(12))]),
+                *(f"x{i},{','.join(map(str, r))}" for i, r in enumerate(rows)),
+            ]
+        )
+    )
+    assert "if it is the other way round, say so with --models-axis 1" in run("budget", tmp_path / "many.csv")[2]
+    code, _, err = run("budget", tmp_path / "many.csv", "--models-axis", 1)
+    assert (code, "the other way round" in err) == (0, False)
+
+
 def test_scores(run, percent, tmp_path):
     code, _, err = run("budget", percent)
     assert code == 2

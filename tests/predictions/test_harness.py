@@ -484,18 +484,54 @@ class TestPercent:
     """Fractions under `--scale percent` came out a hundred times too small."""
 
     def test_tables(self, tmp_path):
-        with pytest.raises(InputError, match=r"plain.csv: scores: said to be in percent, but the largest is 1;"):
+        with pytest.raises(InputError, match=r"plain.csv: 'a' has scores said to be in percent, but the largest is 1;"):
             from_text(tmp_path, TABLE, scale="percent")
-        with pytest.raises(InputError, match=r"said to be in percent, but the largest is 0\.5"):
+        with pytest.raises(InputError, match=r"model 0 has scores said to be in percent, but the largest is 0\.5"):
             Predictions.from_scores([[0.5, 0.25]], scale="percent")
         assert Predictions.from_scores([[0, 0]], scale="percent").scores.sum() == 0
-        assert Predictions.from_scores([[0.5, 0.25]], scale=100).scores.max() == 0.005
+        assert Predictions.from_scores([[0.5, 0.25]], scale="0:100").scores.max() == 0.005
 
     def test_runs(self, tmp_path):
-        with pytest.raises(InputError, match=r"x.json: scores: said to be in percent, but the largest is 1;"):
+        with pytest.raises(InputError, match=r"x.json: 'a' has scores said to be in percent, but the largest is 1;"):
             from_text(tmp_path, json.dumps(SCORES), "x.json", scale="percent")
-        low = {"a": {"x": 0.5, "y": 0}, "b": {"x": 80, "y": 20}}  # one model next to nothing
+        low = {"a": {"x": 0.5, "y": 0}, "b": {"x": 80, "y": 20}}  # next to nothing, or a fraction
+        with pytest.raises(InputError, match=r"x.json: 'a' has scores .* 0\.5; .*name both ends \(`scale=.0:100.`\)"):
+            from_text(tmp_path, json.dumps(low), "x.json", scale="percent")
+        assert from_text(tmp_path, json.dumps(low), "x.json", scale="0:100").scores.max() == 0.8
+        low["a"]["x"] = 1.5
         assert from_text(tmp_path, json.dumps(low), "x.json", scale="percent").scores.max() == 0.8
+
+    @pytest.mark.parametrize("layout", ["wide", "long", "trials", "counted", "rows"])
+    def test_each_model_by_itself(self, tmp_path, layout):
+        """In one file with percent, fractions came out a hundred times too small, and the better model as the worse."""
+        models = {"zero": [0, 0, 0], "low": [0, 0.5, 1.5], "B": [60.6, 70, 20], "A": [0.66, 0.2, 0.9]}
+
+        def table(models):
+            if layout == "wide":
+                rows = [("id", *models), *zip("xyz", *models.values(), strict=True)]
+                return "\n".join(",".join(map(str, row)) for row in rows)
+            if layout == "rows":
+                return "\n".join(",".join(map(str, (name, *row))) for name, row in [("model", "xyz"), *models.items()])
+            rows = [(name, i, v) for name, row in models.items() for i, v in enumerate(row)]
+            if layout == "counted":
+                rows = [(name, i, "3/5" if i == 0 else v) for name, i, v in rows]
+            trial = ",trial" if layout == "trials" else ""
+            several = [f"{a},{b},{c},{t}" for a, b, c in rows for t in (1, 2)]
+            told = several if trial else [f"{a},{b},{c}" for a, b, c in rows]
+            return "\n".join([f"model,id,score{trial}", *told])
+
+        with pytest.raises(InputError, match=r"^t.csv: 'A' has scores said to be in percent, but the largest is 0\.9;"):
+            from_text(tmp_path, table(models), "t.csv", scale="percent")
+        assert from_text(tmp_path, table(models), "t.csv", scale="0:100").n_models == 4
+        del models["A"]
+        assert from_text(tmp_path, table(models), "t.csv", scale="percent").n_models == 3
+
+    @pytest.mark.parametrize("scale", [5, "5", 1.5, 100])
+    def test_a_best_score_that_no_model_comes_near(self, scale):
+        with pytest.raises(InputError, match=rf"model 1 has scores said to be between 0 and {float(scale):g}, but the"):
+            Predictions.from_scores([[1.5, 0, 0], [1, 0, 1]], scale=scale)
+        assert Predictions.from_scores([[1.5, 0, 0], [1, 0, 1]], scale=(0, float(scale))).n_models == 2
+        assert Predictions.from_scores([[1, 0, 0.5]], scale=1).scores.max() == 1
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from heldout import InputError, Predictions, budget, similarity
+from heldout import InputError, Predictions, budget, load_predictions, similarity
 from heldout.reuse.adjusted import adjusted_similarity, answer_kappa, capa, read_probabilities
+from heldout.summary import fixed
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "cifar10_predictions.npz"
 
 
 def slow_capa(p, q, labels):
@@ -72,6 +76,18 @@ def test_answers_are_capa_of_certainties(rng):
     assert answer_kappa(Predictions.from_correct(answers == labels)) is None
 
 
+def test_capa_of_answers_is_not_cohens_kappa_of_them():
+    """Which is high for any two models that know the labels; the page names each for what it is."""
+    table = load_predictions(EXAMPLE)
+    found = adjusted_similarity(table, similarity(table))
+    pairs = [cohen_kappa_score(*table.predictions[[i, j]]) for i in range(30) for j in range(i + 1, 30)]
+    assert (round(found.answers, 4), round(float(np.mean(pairs)), 2)) == (0.3571, 0.90)
+    a, b = table.correct.mean(axis=1)[:2]
+    chance = a * b + (1 - a) * (1 - b) / 9
+    same = np.mean(table.predictions[0] == table.predictions[1])
+    assert answer_kappa(table)[0, 1] == pytest.approx((same - chance) / (1 - chance))
+
+
 def test_independent_models_have_none(rng):
     """Independent errors, wrong answers drawn from the others: all three kinds are near 0; copies have 1."""
     labels = rng.integers(0, 5, size=20_000)
@@ -88,12 +104,18 @@ def test_independent_models_have_none(rng):
 def test_budget_carries_it(rng, tmp_path):
     labels = rng.integers(0, 3, size=300)
     answers = np.where(rng.random((3, 300)) < 0.7, labels, rng.integers(0, 3, size=(3, 300)))
-    p = rng.dirichlet(np.ones(3), size=(3, 300))
+    p = 0.5 * rng.dirichlet(np.ones(3), size=(3, 300)) + 0.5 * np.eye(3)[answers]
     result = budget(Predictions.from_arrays(answers, labels), epsilon=0.1, probabilities=p)
     plain = result.to_dict()["adjusted_similarity"]
     assert plain["right"] == pytest.approx(result.pool.similarity.mean_kappa)
     assert plain["probabilities"] == pytest.approx(np.mean(capa(p, labels)[np.triu_indices(3, 1)]))
-    assert dict(result.summary().lines)["Kappa of right and wrong"] == f"{plain['right']:.4f}"
+    lines = dict(result.summary().lines)
+    names = {
+        "right": "Kappa of right and wrong",
+        "answers": "CAPA of predictions",
+        "probabilities": "CAPA of probabilities",
+    }
+    assert {key: lines[name] for key, name in names.items()} == {key: fixed(plain[key]) for key in names}
     np.savez(tmp_path / "p.npz", probabilities=p)
     np.testing.assert_array_equal(read_probabilities(tmp_path / "p.npz"), p)
 
@@ -111,6 +133,36 @@ def test_budget_carries_it(rng, tmp_path):
 def test_bad_probabilities(p, labels, sentence):
     with pytest.raises(InputError, match=sentence):
         capa(p, labels)
+
+
+class TestProbabilitiesOfOtherRows:
+    """Rows in another order than the table's passed unseen, and CAPA was a number of nothing."""
+
+    def table(self, rng, classes):
+        labels = rng.choice(len(classes), p=classes, size=200)
+        answers = np.where(rng.random((3, 200)) < 0.9, labels, rng.integers(0, len(classes), size=(3, 200)))
+        p = 0.6 * np.eye(len(classes))[answers] + 0.4 * rng.dirichlet(np.ones(len(classes)), size=(3, 200))
+        return Predictions.from_arrays(answers, labels, names=["a", "b", "c"]), p
+
+    @pytest.mark.parametrize("classes", [[0.25] * 4, [0.9, 0.1]])
+    def test_are_refused(self, rng, classes):
+        table, p = self.table(rng, classes)
+        adjusted_similarity(table, similarity(table), p)
+        other = p[:, rng.permutation(200)]
+        with pytest.raises(InputError, match=r"of 'a' the most probable option is the prediction in .* % of 200 cells"):
+            adjusted_similarity(table, similarity(table), other)
+        one = np.stack([p[0], other[1], p[2]])
+        with pytest.raises(InputError, match="of 'b' the most probable option"):
+            adjusted_similarity(table, similarity(table), one)
+        with pytest.raises(InputError, match="options in that of the classes"):
+            adjusted_similarity(table, similarity(table), p[:, :, ::-1])
+
+    def test_a_tie_and_an_answer_that_is_no_option_agree_with_anything(self, rng):
+        table, p = self.table(rng, [0.25] * 4)
+        adjusted_similarity(table, similarity(table), np.full_like(p, 0.25))
+        unread = np.where(np.arange(200) < 150, -1, table.predictions)
+        again = Predictions.from_arrays(unread, table.labels)
+        adjusted_similarity(again, similarity(again), p)
 
 
 def test_answers_that_could_not_be_read_never_agree():

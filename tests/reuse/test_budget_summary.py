@@ -138,6 +138,7 @@ VARIANTS = {
     "few_groups": lambda: made(correct(4, 60, 12), groups=np.arange(60) % 3),
     "large": lambda: made(correct(230, 300, 4), epsilon=0.1),  # more models than rows, blocks instead of names
     "full": lambda: made(correct(46, 500, 5), epsilon=0.04),  # more models than there is room for
+    "few_examples": lambda: made(correct(4, 5, 12)),
     "too_few": lambda: made(correct(5, 60, 6), epsilon=0.01),  # not even one model fits
     "hostile": hostile,
     "flawless": lambda: made(np.ones((4, 800), bool), epsilon=0.02),  # no mean error to draw curves for
@@ -210,8 +211,10 @@ def test_answer_first(name: str) -> None:
     result = result_of(name)
     summary, room = result.summary(), result.further_models
     assert summary.tone == ("quiet" if room else "found")
-    assert (summary.headline == "Too few groups to say anything") == result.too_few
-    assert len(summary.warnings) == (result.example_groups is not None and result.example_groups.few)
+    what = "examples" if result.example_groups is None else "groups"
+    assert (summary.headline == f"Too few {what} to say anything") == result.too_few
+    few = result.example_groups is not None and result.example_groups.few
+    assert len(summary.warnings) == few + (result.n_examples < 10)
     origin = dict(summary.origin)
     assert (origin["Date"], origin.get("Data digest")) == (result.created, result.data_digest)
     if result.too_few:

@@ -136,7 +136,8 @@ def test_missing_answers_count_on_what_both_have(rng):
 def test_groups_of_one_are_no_groups(rng, groups):
     correct = rng.random((5, 400)) < np.array([[0.9], [0.8], [0.8], [0.7], [0.5]])
     plain = heldout.budget(correct, epsilon=0.05)
-    assert heldout.budget(correct, epsilon=0.05, groups=groups).to_dict() == plain.to_dict()
+    found = heldout.budget(correct, epsilon=0.05, groups=groups)
+    assert found.to_dict() == plain.to_dict() | {"groups_of_one": "as given"}
 
 
 def test_names_of_groups_do_not_matter(rng):
@@ -204,9 +205,9 @@ def test_ways_to_name_groups(tmp_path):
     (tmp_path / "groups.csv").write_text(
         "\n".join(["id,group", *(f"{i},{r}" for i, r in zip(ids, repos, strict=True))])
     )
-    expected = find_groups(table, repos).codes.tolist()
+    expected = find_groups(table, repos)[0].codes.tolist()
     for spec in ("repo", str(tmp_path / "groups.csv"), "^(.*)-"):
-        found = find_groups(table, spec)
+        found = find_groups(table, spec)[0]
         assert found.codes.tolist() == expected
         assert found.named == spec
     with pytest.raises(InputError, match="neither a file, nor a column"):
@@ -217,6 +218,28 @@ def test_ways_to_name_groups(tmp_path):
         find_groups(table, repos[:-1])
 
 
+def test_groups_of_one_are_told():
+    """Nothing is said of groups that were named and change nothing, unless they are shown."""
+    right = np.random.default_rng(0).random((3, 60)) < 0.5
+    table, alone = Predictions.from_correct(right, columns={"repo": np.arange(60)}), "60 of one example each"
+    for found in (table, Predictions.from_scores(right * 0.9)):
+        groups = "repo" if found is table else np.arange(60)
+        named = "repo" if found is table else "as given"
+        result, plain = heldout.budget(found, groups=groups), heldout.budget(found)
+        assert (result.groups_of_one, plain.groups_of_one, result.example_groups) == (named, None, None)
+        assert result.error_bar == plain.error_bar
+        assert dict(result.summary().lines)["Groups"].startswith(alone)
+        assert result.to_dict()["groups_of_one"] == named
+        pair, other = heldout.compare(found, 0, 1, groups=groups), heldout.compare(found, 0, 1)
+        assert (pair.groups_of_one, pair.n_groups, pair.log_p_value) == (named, None, other.log_p_value)
+        assert dict(pair.summary().lines)["Groups"] == f"{alone} ({named}); examples are the unit"
+        assert ("--groups" in pair.html(), "--groups" in other.html()) == (False, True)
+        several = heldout.compare_all(found, groups=groups)
+        assert dict(several.summary().lines)["Groups"].startswith(alone)
+        assert several.to_dict()["groups_of_one"] == named
+        assert "Groups" not in dict(heldout.compare_all(found).summary().lines)
+
+
 class TestRepeatedInputs:
     """Two examples that ask the same are one."""
 
@@ -225,7 +248,7 @@ class TestRepeatedInputs:
 
     def test_are_groups(self):
         table = Predictions.from_correct(self.correct, columns={"Question": self.texts})
-        found = find_groups(table, None)
+        found = find_groups(table, None)[0]
         assert found.codes.tolist() == [0, 1, 0, 2, 3, 4, 5, 0]
         assert (found.n_repeated, found.named, found.repeated_in) == (3, None, ("Question",))
         lines = dict(heldout.budget(table).summary().lines)
@@ -233,21 +256,21 @@ class TestRepeatedInputs:
 
     def test_are_joined_with_the_groups_given(self):
         table = Predictions.from_correct(self.correct, columns={"question": self.texts})
-        found = find_groups(table, [0, 1, 2, 3, 1, 4, 5, 6])
+        found = find_groups(table, [0, 1, 2, 3, 1, 4, 5, 6])[0]
         assert found.codes.tolist() == [0, 1, 0, 2, 1, 3, 4, 0]
 
     def test_need_all_texts_to_be_equal(self):
         columns = {"question": self.texts, "options": ("x", "x", "y", "x", "x", "x", "x", "x")}
-        found = find_groups(Predictions.from_correct(self.correct, columns=columns), None)
+        found = find_groups(Predictions.from_correct(self.correct, columns=columns), None)[0]
         assert found.codes.tolist() == [0, 1, 2, 3, 4, 5, 5, 0]
 
     def test_a_text_that_never_changes_is_no_input(self):
         table = Predictions.from_correct(self.correct, columns={"prompt": ["Answer!"] * 8})
-        assert find_groups(table, None) is None
+        assert find_groups(table, None) == (None, None)
 
     def test_other_columns_are_no_input(self):
         table = Predictions.from_correct(self.correct, columns={"category": self.texts})
-        assert find_groups(table, None) is None
+        assert find_groups(table, None) == (None, None)
 
 
 @pytest.mark.parametrize("scores", [False, True])
@@ -267,6 +290,10 @@ def test_too_few_groups_lead_and_give_no_counts(rng, scores):
         None,
         None,
     )
+    few = heldout.budget(cells[:, :5] if scores else cells[:, :5] < 0.7)
+    assert (few.too_few, few.further_models, few.needed.examples_for_epsilon) == (True, 0, None)
+    assert few.summary().headline == "Too few examples to say anything"
+    assert few.testable.reason == "5 examples are too few to say how many models fit"
     many = heldout.budget(cells if scores else cells < 0.7, groups=np.arange(60) % 20).summary()
     assert many.headline != summary.headline
     assert "60 examples" in many.sentences[0]

@@ -88,7 +88,7 @@ def test_second_labels_by_hand(rng, tmp_path):
     answers = np.array([[0, 1, 2, 0, 1, 2, 1, 1], [0, 1, 2, 0, 1, 0, 1, 0]])
     others = np.array([0, 1, 2, 0, 1, 0, 1, None], dtype=object)  # two differ, the last has none
     pool = Predictions.from_arrays(answers, labels, names=["a", "b"], ids=[f"x{i}" for i in range(8)])
-    result = budget(pool, second_labels=others, epsilon=0.5)
+    result = budget(pool, second_labels=others, epsilon=0.45)
     second = result.pool.second_labels
     assert (second.n_examples, second.n_changed) == (7, 2)
     assert second.errors == pytest.approx((1 / 7, 2 / 7))
@@ -96,10 +96,11 @@ def test_second_labels_by_hand(rng, tmp_path):
     assert (second.ranks, second.second_ranks) == ((1, 2), (2, 1))
     (tmp_path / "second.csv").write_text("id,label\n" + "".join(f"x{i},{v}\n" for i, v in enumerate(others[:7])))
     assert (
-        budget(pool, second_labels=str(tmp_path / "second.csv"), epsilon=0.5).pool.second_labels.errors == second.errors
+        budget(pool, second_labels=str(tmp_path / "second.csv"), epsilon=0.45).pool.second_labels.errors
+        == second.errors
     )
     np.save(tmp_path / "second.npy", labels)
-    same = budget(pool, second_labels=str(tmp_path / "second.npy"), epsilon=0.5).pool.second_labels
+    same = budget(pool, second_labels=str(tmp_path / "second.npy"), epsilon=0.45).pool.second_labels
     assert (same.n_changed, same.kendall, same.n_turned) == (0, pytest.approx(1.0), 0)
 
 
@@ -128,6 +129,7 @@ def test_with_groups(rng):
 def test_bad_input(tmp_path):
     right = Predictions.from_correct([[1, 0, 1, 1], [1, 1, 0, 1]])
     answers = Predictions.from_arrays([[0, 1, 0, 1], [1, 1, 0, 0]], [0, 1, 0, 1])
+    named = Predictions.from_arrays([["cat", "dog", "cat", "cat"]] * 2, ["cat", "dog", "cat", "dog"])
     scores = Predictions.from_scores([[0.5, 1.0], [0.2, 0.1]])
     for pool, arguments, sentence in (
         (right, {"second_labels": [0, 1, 0, 1]}, "knows right and wrong only"),
@@ -136,6 +138,9 @@ def test_bad_input(tmp_path):
         (answers, {"second_labels": "nowhere"}, "neither a file nor a column"),
         (answers, {"second_labels": ["x", "y", "x", "y"]}, "no class number"),
         (answers, {"second_labels": [7, 8, 7, 9]}, "none of which is a label"),
+        (answers, {"second_labels": [1, 2, 1, 2]}, "on 4 with 1 taken off, so that one .* from 0 and the other from 1"),
+        (answers, {"second_labels": [1, 0, 1, 0]}, "another label than the table on every one of 4 examples"),
+        (named, {"second_labels": ["Cat", "Dog", "Cat", "cat"]}, r"one of 4 .* \(such as 'Cat' for 'cat'\)"),
         (answers, {"second_labels": [None] * 4}, "no label for any example"),
         (scores, {"label_noise": 0.03}, "label noise needs scores of 0 or 1"),
     ):

@@ -8,6 +8,7 @@ from typing import Any
 from heldout.cli.audit_gate import check_gate, reasons
 from heldout.cli.common import check_folder, refuse_alone, say, typed
 from heldout.cli.ending import finish
+from heldout.cli.grouping import of_one
 from heldout.errors import InputError
 from heldout.independence.scores import audit_scores
 from heldout.predictions.load_scores import load_scores, read_id_list
@@ -143,4 +144,7 @@ def run_audit_scores(args: argparse.Namespace) -> int:
         n_jobs=args.n_jobs,
         seed=args.seed,
     )
+    found = result.leak.test.mean
+    if args.groups is not None and found.n_groups_test is None and found.n_groups_control is None:
+        say(of_one(args.groups, result.n_examples + result.n_control))
     return finish(result, args, failed=reasons(args, result.adjusted_p_value, result))

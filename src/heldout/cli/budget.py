@@ -76,7 +76,7 @@ def add_options(verb: Parser) -> None:
                        "id,label")  # fmt: skip
     asked.add_argument("--probabilities", metavar="FILE",
                        help="probabilities of the options (models x examples x options, .npy or .npz, NaN for options "
-                       "an example lacks), for the chance-adjusted similarity")  # fmt: skip
+                       "an example lacks), for CAPA, a chance-adjusted similarity")  # fmt: skip
     asked.add_argument("--needed", action="store_true",
                        help="only say how many examples are needed: for --epsilon on models like these, for --gap "
                        "between two of them; and which gap can be told now")  # fmt: skip

@@ -9,8 +9,8 @@ from typing import Any
 
 from numpy.typing import ArrayLike, NDArray
 
+from heldout.cli.grouping import named_groups
 from heldout.errors import InputError
-from heldout.groups import resolve_groups
 
 
 def validation_groups(
@@ -34,6 +34,6 @@ def validation_groups(
                 "name it, else give a regular expression on file names."
             )
     try:
-        return resolve_groups(args.groups, ids, columns)
+        return named_groups(args.groups, ids, columns)
     except InputError as error:
         raise InputError(f"--validation {args.validation}: {error}") from error

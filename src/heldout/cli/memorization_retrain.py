@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from heldout.checkpoints import hash_of
 from heldout.cli.common import add_n_jobs, different, say, tell
+from heldout.cli.grouping import named_groups
 from heldout.cli.memorization_gate import check_fresh
 from heldout.cli.memorization_groups import validation_groups
 from heldout.cli.parser import Parser
 from heldout.cli.unfinished import checkpoints
 from heldout.errors import InputError
 from heldout.files import Npz
-from heldout.groups import resolve_groups
 from heldout.memorization.inputs import as_training, for_training, parse_strengths, read_training_set
 from heldout.memorization.perturbed import limited_text, subset
 from heldout.memorization.result import MemorizationResult
@@ -80,7 +80,7 @@ def groups_of_rows(args: argparse.Namespace, n: int, fresh: int | None) -> tuple
     """
     if args.groups is None:
         return None, None
-    own = resolve_groups(args.groups, [str(i) for i in range(n)], columns_of(args.data, n))
+    own = named_groups(args.groups, [str(i) for i in range(n)], columns_of(args.data, n))
     if fresh is None:
         return own, None
     ids = [str(i) for i in range(max(n, fresh))]

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import re
+import shlex
 import sys
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from heldout.errors import InputError, did_you_mean
+
+# What argparse says of an option whose value it did not find.
+LACKS = re.compile(r"argument (?:\S*/)?(?P<option>-\S+): expected (?P<count>.*)")
 
 
 class Word(NamedTuple):
@@ -52,7 +57,8 @@ class Parser(argparse.ArgumentParser):
         """Bad input like any other: one sentence, and the way out; of two faults the mistyped option."""
         unknown = [a for a in self._read if a.startswith("--") and a.partition("=")[0] not in self.options()]
         if unknown and "required" in message:
-            message = _unknown(unknown, self.options())
+            message = _unknown(unknown, self)
+        message += self._dashed(message)
         end = "" if message.endswith("?") else "."
         raise InputError(f"{message.rstrip('.')}{end} See {self.prog} --help.")
 
@@ -73,9 +79,31 @@ class Parser(argparse.ArgumentParser):
         found, unknown = self.parse_known_args(arguments, namespace)
         verb = getattr(found, "parser", self)
         if unknown:
-            verb.error(_unknown(unknown, verb.options()))
+            verb.error(_unknown(unknown, verb))
         found.typed = self._typed(arguments)
         return found
+
+    def _dashed(self, message: str) -> str:
+        """The way out where a value begins with a dash, and was taken for an option."""
+        lacks = LACKS.match(message)
+        if lacks is None:
+            return ""
+        option, several = lacks["option"], lacks["count"] != "one argument"
+        places = [i for i, typed in enumerate(self._read[:-1]) if typed == option]
+        value = next((self._read[i + 1] for i in places if self._read[i + 1].startswith("-")), None)
+        if value is None or value.partition("=")[0] in self.options():
+            return ""
+        return f"; {self.after_dashes(value)}" if several else f"; write {option}={shlex.quote(value)}"
+
+    def after_dashes(self, name: str) -> str:
+        """How a name that begins with a dash is given; nothing where the verb takes no names."""
+        return f"if {name} is a name, write options first: {self.names_last()}" if self.names_last() else ""
+
+    def names_last(self) -> str:
+        """A line in which names may begin with a dash; nothing where the verb takes no names."""
+        named = [a for a in self._actions if not a.option_strings and not isinstance(a, argparse._SubParsersAction)]
+        shown = " ".join(f"{a.metavar or a.dest}{' ...' if a.nargs in ('*', '+') else ''}" for a in named)
+        return f"{self.prog} [options] -- {shown}" if named else ""
 
     def options(self) -> list[str]:
         """Every option, as it is typed; of a verb that is two commands, those of both."""
@@ -145,11 +173,14 @@ class _ShortHelp(argparse.Action):
         parser.exit()
 
 
-def _unknown(arguments: Sequence[str], known: Iterable[str]) -> str:
+def _unknown(arguments: Sequence[str], verb: Parser) -> str:
     first = next((a.partition("=")[0] for a in arguments if a.startswith("-")), arguments[0])
     if "://" in first:  # an address, which may hold a password
         return "an address is given where none belongs"
-    return f"{first} is not an option here{did_you_mean(first, known)}"
+    if first == "--" and verb.names_last():
+        return f"options must stand before --: {verb.names_last()}"
+    way = "" if first.startswith("--") else verb.after_dashes(first)
+    return f"{first} is not an option here{did_you_mean(first, verb.options()) or (way and f'; {way}')}"
 
 
 def _without_defaults(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> argparse.Namespace:

@@ -11,8 +11,8 @@ from typing import Any, Literal
 from numpy.typing import NDArray
 
 from heldout.cli.common import refuse_idle
+from heldout.cli.grouping import named_groups
 from heldout.errors import InputError
-from heldout.groups import resolve_groups
 from heldout.images import Crop, Frame, ImageSource, LabelledImages, Pad, Upsample, Whole, Wrap, open_source
 from heldout.images.frames import PAD_MODES
 from heldout.images.sources import MAX_PIXELS
@@ -137,7 +137,7 @@ def pictures(
 
 def groups_of(source: ImageSource, spec: str | None) -> NDArray[Any] | None:
     """What --groups names for these pictures: a CSV, a column that stands beside them, or a pattern on their ids."""
-    return None if spec is None else resolve_groups(spec, source.ids, getattr(source, "columns", {}))
+    return None if spec is None else named_groups(spec, source.ids, getattr(source, "columns", {}))
 
 
 def frame_of(

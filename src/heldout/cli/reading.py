@@ -103,7 +103,7 @@ def read_predictions(args: argparse.Namespace, paths: Any, **rest: Any) -> Predi
         **{f"{name}_key": getattr(args, f"{name}_key") for name in KEYS},
         **rest,
     )
-    if table.n_models > FAR_MORE * table.n_examples:
+    if args.models_axis is None and table.n_models > FAR_MORE * table.n_examples:
         say(
             f"warning: {table.source} has {table.n_models:,} models and {table.n_examples:,} examples; if it is the "
             "other way round, say so with --models-axis 1 (--models-axis 0 in a table)."

@@ -91,7 +91,7 @@ def dependence(
 
 def check_groups_apart(test: Iterable[str], control: Iterable[str]) -> None:
     """Refuse a group that is in both sets."""
-    shared = sorted(set(test) & set(control))
+    shared = sorted({name.strip() for name in test} & {name.strip() for name in control})
     if shared:
         raise InputError(
             f"{len(shared):,} group{'s' * (len(shared) > 1)} of `groups` ({_some([repr(g) for g in shared])}) "

@@ -13,7 +13,7 @@ from heldout.errors import InputError
 from heldout.predictions.cells import both_masks, matrix, read_predictions
 from heldout.predictions.item_columns import as_column
 from heldout.predictions.trials import Scale, Scaling, read_scores, read_trials
-from heldout.predictions.values import CellError, Codes, as_text, read_marks, refuse_path
+from heldout.predictions.values import CellError, Codes, ModelError, as_text, read_marks, refuse_path
 
 ARRAYS = "arrays"  # the source of what no file brought
 
@@ -103,11 +103,11 @@ def naming_cells(source: str, names: Iterable[Any] | None, ids: Iterable[Any] | 
         yield
     except InputError as error:
         told = error
+        models = None if names is None else [as_text(name) for name in names]
         if isinstance(error, CellError):
-            told = error.named(
-                None if names is None else [as_text(name) for name in names],
-                None if ids is None else [as_text(name) for name in ids],
-            )
+            told = error.named(models, None if ids is None else [as_text(name) for name in ids])
+        elif isinstance(error, ModelError):
+            told = error.named(models)
         if source == ARRAYS:
             raise told from error
         raise InputError(f"{source}: {told}") from error

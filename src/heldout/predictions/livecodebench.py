@@ -44,7 +44,7 @@ def board(rows: list[dict[str, Any]], path: Path, options: Options) -> list[Run]
     if options.scale is None and max(numbers, default=2.0) <= 1:
         raise InputError(
             f"{path.name}: {metric} is in percent in files of this kind, but none is above 1; say what it runs from "
-            "and to with `scale=1` or `scale=100`."
+            'and to with `scale=1` or `scale="0:100"`.'
         )
     runs: dict[str, Run] = {}
     for i, row in enumerate(rows):

@@ -17,7 +17,7 @@ from heldout.predictions.keys import CORRECT, COUNT, SUCCESSES, TRIAL, Options
 from heldout.predictions.table import Predictions, make_table
 from heldout.predictions.text_cells import Column
 from heldout.predictions.trials import Scale, Scored, pooled_trials, read_scores
-from heldout.predictions.values import ABSENT, Codes, as_text, id_texts, is_gap, number_of
+from heldout.predictions.values import ABSENT, Codes, ModelError, as_text, id_texts, is_gap, number_of
 
 
 @dataclass(frozen=True)
@@ -183,7 +183,8 @@ def _trials(
         if "scores" in found:
             options.use("scale")
             scale = Scale(options.scale)
-            read = read_scores(np.asarray(found["scores"], dtype=object), options.codes, what="scores", scale=scale)
+            values = np.asarray(found["scores"], dtype=object)
+            read = read_scores(values, options.codes, what="scores", scale=scale, models=row)
         else:
             said, truth, seen = read_predictions([found["predictions"]], found["labels"], options.codes)
             read = Scored((said == truth)[0], None if seen is None else seen[0])
@@ -191,7 +192,8 @@ def _trials(
             read = Scored(read.cells, read.observed, counted)
         cells = pooled_trials(read, row * len(ids) + place, len(names) * len(ids))
     except InputError as error:
-        raise InputError(f"{source}: {error}") from error
+        told = error.named(names) if isinstance(error, ModelError) else error
+        raise InputError(f"{source}: {told}") from error
     shape = (len(names), len(ids))
     assert cells.trials is not None
     return make_table(

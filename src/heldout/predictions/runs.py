@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from heldout.errors import InputError
+from heldout.predictions.fields import naming_cells
 from heldout.predictions.join import side_by_side
 from heldout.predictions.keys import Options, as_columns
 from heldout.predictions.raw import COMMON_NAMES, file_name, stem_of
@@ -110,14 +111,20 @@ def _by_trial(runs: Iterable[Run]) -> list[Run]:
 
 
 def _check_scale(runs: Sequence[Run], options: Options, *, source: str) -> None:
-    """A scale that was declared, for all runs at once: the worst model may have next to nothing."""
+    """A scale that was declared, for all runs of a model at once: on one task it may have next to nothing."""
     if options.scale is None:
         return
-    values = (v for run in runs for trials in run.cells.values() for v in trials if not isinstance(v, bool))
-    numbers = [number for number in map(number_of, values) if number is not None]
-    if numbers:
+    scale, largest = Scale(options.scale), dict[str, float]()
+    for run in runs:
+        values = (v for trials in run.cells.values() for v in trials if not isinstance(v, bool))
+        numbers = [number for number in map(number_of, values) if number is not None]
+        if numbers:
+            largest[run.model] = max(largest.get(run.model, 0.0), *numbers)
+    if largest:
         options.use("scale")
-        Scale(options.scale).check_percent(max(numbers), what=f"{source}: scores")
+    with naming_cells(source, tuple(largest), None):
+        for row, score in enumerate(largest.values()):
+            scale.check_model(row, score, what="scores")
 
 
 def _merged(first: Run, second: Run, options: Options, *, source: str) -> Run:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError
-from heldout.predictions.values import CellError, Codes, as_array, first_there, plain, read_number_cells
+from heldout.predictions.values import CellError, Codes, ModelError, as_array, first_there, plain, read_number_cells
 
 Scaling = str | float | Sequence[float] | None  # what scores run from and to
 
@@ -37,19 +37,42 @@ class Scale:
     def __init__(self, scale: Scaling = None) -> None:
         self.declared = scale is not None
         self.percent = isinstance(scale, str) and scale == PERCENT
-        self.ends = _ends(scale)
+        self.ends, self.both_said = _ends(scale)
 
-    def check_percent(self, largest: float, *, what: str) -> None:
-        """Scores in percent of which none is above 1 are more likely fractions, and would come out a hundred times too
-        small."""
-        if self.percent and 0 < largest <= 1:
-            raise InputError(
-                f"{what}: said to be in percent, but the largest is {largest:g}; leave `scale` out if they "
-                "run from 0 to 1, and give 100 if none is above 1 percent."
-            )
+    def check_model(self, row: int, largest: float, *, what: str) -> None:
+        """Scores up to 100 of which a model has none above 1 are more likely its fractions, or right and wrong, and
+        would come out a hundred times too small; whoever names both ends is taken at their word."""
+        best = self.ends[1]
+        if self.both_said or not 0 < largest <= 1 < best:
+            return
+        said = "in percent" if self.percent else f"between 0 and {best:g}"
+        raise ModelError(
+            row,
+            f"has scores said to be {said}, but the largest is {largest:g}; leave `scale` out if all models have "
+            "scores from 0 to 1, bring all to one scale if only some have, and name both ends "
+            f'(`scale="0:{best:g}"`) if this model\'s are as low as that.',
+            what=what,
+        )
 
-    def apply(self, cells: NDArray[Any], observed: NDArray[np.bool_] | None, *, what: str) -> NDArray[np.float64]:
-        """Scores between 0 and 1; a cell that is off the scale is an error that names it."""
+    def check_models(self, cells: NDArray[Any], models: NDArray[np.intp], *, what: str) -> None:
+        """The same of every model, where `models` is the one of each cell."""
+        largest = np.zeros(int(models.max(initial=-1)) + 1)
+        np.maximum.at(largest, models, cells)
+        for row, score in enumerate(largest.tolist()):
+            self.check_model(row, score, what=what)
+
+    def apply(
+        self,
+        cells: NDArray[Any],
+        observed: NDArray[np.bool_] | None,
+        *,
+        what: str,
+        models: NDArray[np.intp] | None = None,
+    ) -> NDArray[np.float64]:
+        """Scores between 0 and 1; a cell that is off the scale is an error that names it.
+
+        `models` is the model of each cell; without it they stand in rows.
+        """
         low, high = self.ends
         scores = np.asarray(cells, dtype=np.float64)
         outside = ~((scores >= low) & (scores <= high))
@@ -69,18 +92,32 @@ class Scale:
                 "`missing`."
             )
             raise CellError(place, holds, but, what=what)
-        there = scores if observed is None else scores[observed]
-        self.check_percent(float(there.max(initial=0.0)), what=what)
+        if self.declared:
+            there = np.ones(scores.shape, dtype=bool) if observed is None else observed
+            self.check_models(scores[there], (models_in_rows(scores) if models is None else models)[there], what=what)
         return np.asarray((scores - low) / (high - low))
 
 
-def _ends(scale: Scaling) -> tuple[float, float]:
+def models_in_rows(cells: NDArray[Any]) -> NDArray[np.intp]:
+    """The model of each cell where each has a row; a lone row is one model's.
+
+    Examples
+    --------
+    >>> models_in_rows(np.zeros((2, 3))).tolist(), models_in_rows(np.zeros(2)).tolist()
+    ([[0, 0, 0], [1, 1, 1]], [0, 0])
+    """
+    rows = np.arange(len(cells)) if cells.ndim > 1 else np.zeros(1, dtype=np.intp)
+    return np.broadcast_to(rows.reshape(-1, *[1] * (cells.ndim - 1)), cells.shape)
+
+
+def _ends(scale: Scaling) -> tuple[tuple[float, float], bool]:
+    """The worst and the best, and whether both were said."""
     try:
         if scale is None:
-            return 0.0, 1.0
+            return (0.0, 1.0), False
         if isinstance(scale, str):
             if scale == PERCENT:
-                return 0.0, 100.0
+                return (0.0, 100.0), False
             parts = [float(part) for part in scale.split(":")]
         else:
             parts = [float(part) for part in np.atleast_1d(np.asarray(scale, dtype=np.float64))]
@@ -91,7 +128,7 @@ def _ends(scale: Scaling) -> tuple[float, float]:
         raise InputError(
             f'`scale` is {scale!r}; "percent", the best score (10), or the worst and the best ("1:5") is needed.'
         )
-    return low, high
+    return (low, high), len(parts) == 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +141,12 @@ class Scored:
     within: NDArray[np.float64] | None = None
 
 
-def read_scores(values: ArrayLike, codes: Codes, *, what: str, scale: Scale) -> Scored:
+def read_scores(
+    values: ArrayLike, codes: Codes, *, what: str, scale: Scale, models: NDArray[np.intp] | None = None
+) -> Scored:
     """Scores of any shape, k of n among them; a third axis holds the trials of each cell.
+
+    `models` is the model of each cell, where they do not stand in rows.
 
     Examples
     --------
@@ -122,7 +163,7 @@ def read_scores(values: ArrayLike, codes: Codes, *, what: str, scale: Scale) -> 
         scores: NDArray[Any] = cells.copy()  # the caller may go on writing into its own array
     else:
         if cells.dtype.kind in "USO":
-            counted = _read_counted(cells, codes, what=what, scale=scale)
+            counted = _read_counted(cells, codes, what=what, scale=scale, models=models)
             if counted is not None:
                 return counted
         if cells.ndim == 3 and cells.dtype.kind == "f" and not isinstance(cells, np.ma.MaskedArray):
@@ -137,7 +178,7 @@ def read_scores(values: ArrayLike, codes: Codes, *, what: str, scale: Scale) -> 
                 "is needed."
             )
         else:
-            scores = scale.apply(numbers, observed, what=what)
+            scores = scale.apply(numbers, observed, what=what, models=models)
             if observed is not None:
                 scores = np.where(observed, scores, 0.0)
     if scores.ndim == 3:
@@ -167,14 +208,17 @@ def _check_ragged(values: Any, *, what: str) -> None:
         )
 
 
-def _read_counted(cells: NDArray[Any], codes: Codes, *, what: str, scale: Scale) -> Scored | None:
+def _read_counted(
+    cells: NDArray[Any], codes: Codes, *, what: str, scale: Scale, models: NDArray[np.intp] | None
+) -> Scored | None:
     """Cells of which some are successes of trials, `3/5`; None where no cell is."""
     flat = cells.ravel().tolist()
     found = [COUNTED.fullmatch(value) if isinstance(value, str) else None for value in flat]
     if not any(found):
         return None
     others = np.array([None if match else value for match, value in zip(found, flat, strict=True)], dtype=object)
-    rest = read_scores(others, codes, what=what, scale=scale)
+    whose = models_in_rows(cells) if models is None else models
+    rest = read_scores(others, codes, what=what, scale=scale, models=whose.ravel())
     scores = rest.cells.astype(np.float64)
     trials = np.ones(len(flat), dtype=np.int64)
     there = np.ones(len(flat), dtype=bool) if rest.observed is None else rest.observed.copy()

@@ -96,6 +96,18 @@ class CellError(InputError):
         return InputError(f"{model} {self.holds} on {on}{self.but}")
 
 
+class ModelError(InputError):
+    """What is wrong with the cells of one model; whoever knows the names of models says whose they are."""
+
+    def __init__(self, row: int, wrong: str, *, what: str) -> None:
+        self.row, self.wrong = row, wrong
+        super().__init__(f"{what}: model {row} {wrong}")
+
+    def named(self, names: Sequence[str] | None) -> InputError:
+        """The same with the name of the model."""
+        return self if names is None else InputError(f"{names[self.row]!r} {self.wrong}")
+
+
 def read_cells(values: ArrayLike, codes: Codes, *, what: str) -> Cells:
     """Classes as whole numbers or text, and which of them are there (None: all).
 

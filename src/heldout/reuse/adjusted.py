@@ -9,8 +9,10 @@ Three kinds, by what is known of each answer:
 
 - **right or wrong**: Cohen's kappa of the two rows of right and wrong, also called error consistency [1]_:
   c_obs is the similarity, c_exp = a b + (1 - a)(1 - b);
-- **answers**: both give the same answer, whether right or wrong; a wrong one is one of m_x - 1 [2]_;
-- **probabilities**: CAPA, or kappa_p [2]_, with a, b the mean probabilities of the right option,
+- **answers**: CAPA, or kappa_p [2]_, of the answers given: both give the same one, right or wrong, and by chance a
+  wrong one is any of m_x - 1. Cohen's kappa of the answers, which takes off how often both give each of them and is
+  near 1 for any two good models, is another number;
+- **probabilities**: CAPA, with a, b the mean probabilities of the right option,
 
 .. math:: c_{obs} = \frac1n \sum_x \sum_o p_1(o \mid x)\, p_2(o \mid x), \qquad
           c_{exp} = a b + (1 - a)(1 - b)\, \frac1n \sum_x \frac{1}{m_x - 1}.    \tag{2}
@@ -43,6 +45,8 @@ from heldout.reuse.similarity import SimilarityResult
 
 Floats = NDArray[np.float64]
 
+LEAST_PREDICTED = 0.5  # of the cells, beyond chance, in which a model predicts its most probable option
+TIED = 1e-6
 MOST_OPTIONS = 1_000  # classes; with more, wrong answers are taken never to agree by chance
 
 
@@ -50,7 +54,8 @@ MOST_OPTIONS = 1_000  # classes; with more, wrong answers are taken never to agr
 class Adjusted:
     """Chance-adjusted agreement, mean over pairs; NaN where it is not known or not defined.
 
-    `right` of right and wrong, `answers` of the answers given, `probabilities` of the options' probabilities.
+    `right` is Cohen's kappa of right and wrong, `answers` CAPA of the answers given, `probabilities` CAPA of
+    probabilities of the options.
     """
 
     right: float
@@ -63,7 +68,10 @@ def adjusted_similarity(
 ) -> Adjusted:
     """What can be told of a table, by every kind for which it has what is needed."""
     by_answers = answer_kappa(table)
-    given = None if probabilities is None else capa(probabilities, _option_numbers(table, probabilities))
+    given = None
+    if probabilities is not None:
+        given = capa(probabilities, _option_numbers(table, probabilities))
+        _check_predicted(table, np.asarray(probabilities, dtype=np.float64))
     return Adjusted(
         right=counts.mean_kappa,
         answers=math.nan if by_answers is None else _mean(by_answers),
@@ -72,7 +80,7 @@ def adjusted_similarity(
 
 
 def answer_kappa(table: Predictions) -> Floats | None:
-    """(k, k) agreement of the answers given (1); None where answers are not known, or some are missing.
+    """(k, k) CAPA of the answers given; None where these are not known, or some are missing.
 
     The number of options is that of the column `n_options` where the table has one, else that of different labels;
     texts that are nearly all different are no options, and wrong ones then never agree by chance. What is no option (a
@@ -192,6 +200,31 @@ def _option_numbers(table: Predictions, probabilities: ArrayLike) -> NDArray[Any
             "is needed, models and examples in the order of the table."
         )
     return table.labels
+
+
+def _check_predicted(table: Predictions, p: Floats) -> None:
+    """Most predictions must be the most probable option, or the rows are others than the table's.
+
+    It is refused, not warned of: CAPA of other rows than the table's says nothing. What rows in random order would
+    agree on is taken off as in (1), since where one class is common that is most of them.
+    """
+    assert table.predictions is not None
+    for row, (said, probable) in enumerate(zip(table.predictions, p, strict=True)):
+        there = (said >= 0) & (said < p.shape[2])
+        if table.observed is not None:
+            there &= table.observed[row]
+        if not there.any():
+            continue
+        chosen = np.nan_to_num(probable[there], nan=-1.0)
+        top = chosen >= chosen.max(axis=1, keepdims=True) - TIED
+        same = float(top[np.arange(len(top)), said[there]].mean())
+        by_chance = float(top.mean(axis=0) @ np.bincount(said[there], minlength=p.shape[2])) / len(top)
+        if same - by_chance < LEAST_PREDICTED * (1 - by_chance):
+            raise InputError(
+                f"`probabilities`: of {table.names[row]!r} the most probable option is the prediction in "
+                f"{100 * same:.1f} % of {len(top):,} cells, and would be in {100 * by_chance:.1f} % of rows in random "
+                "order; give models and examples in the order of the table, and options in that of the classes."
+            )
 
 
 def read_probabilities(path: str | Path) -> Floats:

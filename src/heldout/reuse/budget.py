@@ -20,7 +20,7 @@ from heldout.predictions.item_columns import as_column
 from heldout.predictions.load import as_table
 from heldout.predictions.values import as_array
 from heldout.reuse.adjusted import adjusted_similarity
-from heldout.reuse.few import nothing_needed
+from heldout.reuse.few import check_narrow, nothing_needed
 from heldout.reuse.grouped import Grouping, find_groups
 from heldout.reuse.label_noise import LabelNoise, SecondLabels, find_second_labels
 from heldout.reuse.label_noise import label_noise as label_noise_of
@@ -76,7 +76,7 @@ def budget(
         Other labels, by which every model is scored again; None or NaN where an example has none. Or what tells them: a
         column of the table, a .npy file, a CSV file `id,label`.
     probabilities : (n_models, n_examples, n_options), optional
-        Of the options, NaN for options that an example does not have: for the chance-adjusted similarity kappa_p.
+        Of the options, NaN for options that an example does not have: for CAPA, a chance-adjusted similarity.
     seed : int
         Of the splits behind the winner's expected drop and the draws behind `needed`.
     n_jobs : int
@@ -108,16 +108,18 @@ def budget(
     for name, value in (("epsilon", epsilon), ("delta", delta), ("gap", gap), ("label_noise", label_noise)):
         if value is not None:
             check_exact_share(name, value)
+    if epsilon is not None:
+        check_narrow(epsilon)
     check_seed(seed)
     check_n_jobs(n_jobs)
     named = [name for name in (groups, second_labels) if isinstance(name, str)]
     table = predictions if isinstance(predictions, Predictions) else _as_table(predictions, columns=named)
-    grouping, share = find_groups(table, groups), float(exact(delta))
+    (grouping, of_one), share = find_groups(table, groups), float(exact(delta))
     if table.n_models == 1:
         raise InputError(one_model(table, grouping, epsilon=epsilon, delta=delta))
     if not table.is_binary:
         _needs_right_or_wrong(table, label_noise, second_labels, probabilities)
-        return score_budget(
+        scored = score_budget(
             table,
             grouping,
             epsilon=None if epsilon is None else float(exact(epsilon)),
@@ -127,6 +129,7 @@ def budget(
             tasks=task_sizes(table),
             progress=progress,
         )
+        return replace(scored, groups_of_one=of_one)
     counts = similarity(table, progress=progress)
     if counts.disjoint == counts.n_pairs:
         raise InputError("no two models were run on a common example, so there is no similarity to tell.")
@@ -138,7 +141,9 @@ def budget(
         pool = replace(pool, label_noise=_label_noise(table, counts, found, label_noise, target, share))
     if second_labels is not None:
         pool = replace(pool, second_labels=_second_labels(table, second_labels, grouping, share))
-    return _result(table, counts, replace(found, pool=pool), target, share, gap=float(exact(gap)), rng=rng, seed=seed)
+    found = replace(found, pool=pool)
+    result = _result(table, counts, found, target, share, gap=float(exact(gap)), rng=rng, seed=seed)
+    return replace(result, groups_of_one=of_one)
 
 
 def _needs_right_or_wrong(table: Predictions, label_noise: Any, second_labels: Any, probabilities: Any) -> None:
@@ -168,7 +173,8 @@ def _result(
     pool, epsilon = found.pool, float(target)
     error, alike = _means(counts)
     each = round(float(counts.observed.mean()))  # answers that a model has, on average
-    equal = None if found.grouped is not None else equal_or_none(each, error, alike, epsilon=target, delta=delta)
+    alone = found.grouped is None and not found.few
+    equal = equal_or_none(each, error, alike, epsilon=target, delta=delta) if alone else None
     by_similarity, by_epsilon = (None, None) if equal is None else equal_curves(each, error, alike, target, delta)
     needed = pool_needed(
         counts,

@@ -93,7 +93,7 @@ def compare(
     i, j = _row(table, first, "first"), _row(table, second, "second")
     if i == j:
         raise InputError(f"{table.names[i]!r} is compared with itself; name two models of {table.source}.")
-    pair = _Pair(table, find_groups(table, groups), i, j, sequential=sequential)
+    pair = _Pair(table, *find_groups(table, groups), i, j, sequential=sequential)
     if (lacking := pair.lacking) is not None:
         raise InputError(lacking)
     return pair.result(pair.finding(level), level, digest=table.digest(), listed=True)
@@ -140,10 +140,10 @@ def compare_all(
         raise InputError("a model is named twice; every pair of different models is compared.")
     if len(rows) < 2:
         raise InputError(f"there is one model only ({table.source}); a comparison takes two.")
-    grouping = find_groups(table, groups)
+    grouping, of_one = find_groups(table, groups)
 
     def pair_of(two: tuple[int, int]) -> _Pair:
-        return _Pair(table, grouping, *two, sequential=sequential)
+        return _Pair(table, grouping, of_one, *two, sequential=sequential)
 
     pairs = list(combinations(rows, 2))
     lacking = [two for two in (pairs if table.observed is not None else pairs[:1]) if pair_of(two).lacking is not None]
@@ -283,7 +283,9 @@ def _gaps(n: int, parts: list[int], level: float) -> dict[int, float]:
 class _Pair:
     """Two rows of a table, on the examples that both have; in a sequence of groups, on those of complete groups."""
 
-    def __init__(self, table: Predictions, grouping: Grouping | None, i: int, j: int, *, sequential: bool) -> None:
+    def __init__(
+        self, table: Predictions, grouping: Grouping | None, of_one: str | None, i: int, j: int, *, sequential: bool
+    ) -> None:
         self.table, self.i, self.j, self.sequential = table, i, j, sequential
         common = None if table.observed is None else table.observed[i] & table.observed[j]
         places = None if common is None else np.flatnonzero(common)
@@ -306,7 +308,7 @@ class _Pair:
         self.first, self.second = first, second
         self.n_up, self.n_down = (int(np.count_nonzero(side)) for side in self._sides())
         self.n_groups = None if self.codes is None else len(np.unique(self.codes))
-        self.named = None if grouping is None else grouping.named or f"equal {', '.join(grouping.repeated_in)}"
+        self.named = of_one if grouping is None else grouping.named or f"equal {', '.join(grouping.repeated_in)}"
 
     @property
     def lacking(self) -> str | None:

@@ -114,7 +114,8 @@ class CompareResult(Result):
         the differences of equal models are symmetric. NaN for right or wrong (where it is McNemar's), for sequences,
         and where several pairs were compared.
     n_groups, groups_named : int or None, str or None
-        Groups of examples, where they are the unit, and what told them.
+        Groups of examples, where they are the unit, and what told them. Named ones of one example each leave examples
+        the unit: `n_groups` is then None.
     sequence : ConfidenceSequence or None
         What could be said at every look, where it was asked for.
     n_waiting : int
@@ -134,7 +135,7 @@ class CompareResult(Result):
     unlisted = ("ruling", "binary", "groups_named", "sequence", "discordant", "parted")
     derived = (
         "p_value", "adjusted_p_value", "level", "n_discordant", "verdict", "ruling.outcome", "ruling.direction",
-        "better", "test", "null", ("sequence", "_looks"), ("examples", "_examples"),
+        "better", "test", "null", "groups_of_one", ("sequence", "_looks"), ("examples", "_examples"),
     )  # fmt: skip
 
     tabled: ClassVar = {"pairs": ("", PAIR), "examples": "_parted"}
@@ -229,6 +230,11 @@ class CompareResult(Result):
         return NULLS[self.ruling.rests_on]
 
     @property
+    def groups_of_one(self) -> str | None:
+        """What told groups, where each holds one example."""
+        return self.groups_named if self.n_groups is None else None
+
+    @property
     def unit(self) -> str:
         """What has to be independent."""
         return "examples" if self.n_groups is None else "groups"
@@ -275,8 +281,8 @@ class CompareAllResult(Result):
     told_by = "heldout.reuse.compare_summary:all_summary"
     unlisted = ("pairs",)
     derived = (
-        "n_pairs", "n_told_apart", "one.level", "adjusted", "one.null", "one.source", "one.data_digest", "one.version",
-        "one.created", ("pairs", "_pairs"),
+        "n_pairs", "n_told_apart", "one.level", "adjusted", "one.null", "one.groups_of_one", "one.source",
+        "one.data_digest", "one.version", "one.created", ("pairs", "_pairs"),
     )  # fmt: skip
     tabled: ClassVar = {"pairs": ("pairs", PAIR)}
     adjusted: ClassVar[str] = "holm"

@@ -84,6 +84,7 @@ def all_summary(result: CompareAllResult) -> page.Summary:
     one, n_pairs, n_told = result.one, page.counted(result.n_pairs, "pair"), result.n_told_apart
     tests, nulls = (list(dict.fromkeys(getattr(p, name) for p in result.pairs)) for name in ("test", "null"))
     sentences = [f"Told apart means a p of at most {one.level:g}, family-wise (Holm)."]
+    groups = tuple(_groups(one)) if one.groups_of_one is not None else ()
     moved = [pair for pair in result.pairs if pair.ruling.outcome == "order matters"]
     if moved:
         pairs = page.names_text([f"{pair.first} ? {pair.second}" for pair in moved], SKIPPED)
@@ -101,7 +102,9 @@ def all_summary(result: CompareAllResult) -> page.Summary:
         sections=(
             page.Section.of("Every pair, smallest p first", _board(result), printed=True, anchor="pairs"),
             page.Section.of("What it does not mean", page.Points((NOT_EQUAL,))),
+            *([page.Section.of("What was compared", page.Facts(groups))] if groups else []),
         ),
+        lines=tuple(groups),
         closing=(
             f"Tested by {page.listed(tests)}. Null hypothesis: {' Or, for other pairs: '.join(nulls)}",
             *[BY_HOLM] * (not moved),
@@ -194,15 +197,21 @@ def _facts(result: CompareResult) -> Iterator[tuple[str, str]]:
     yield "Examples", f"{result.n_examples:,}"
     if result.n_missing:
         yield "Left out", f"{page.counted(result.n_missing, 'example')} that only one or none of them has"
-    if result.n_groups is not None:
-        yield "Groups", f"{result.n_groups:,} ({result.groups_named}); whole groups are the unit"
+    yield from _groups(result)
     if result.n_waiting:
         yield "Not counted", f"{page.counted(result.n_waiting, 'example')} of the last group, of which more may come"
     yield "Level", f"{result.level:g}"
 
 
+def _groups(result: CompareResult) -> Iterator[tuple[str, str]]:
+    if result.groups_of_one is not None:
+        yield "Groups", f"{page.groups_of_one(result.n_examples)} ({result.groups_of_one}); examples are the unit"
+    elif result.n_groups is not None:
+        yield "Groups", f"{result.n_groups:,} ({result.groups_named}); whole groups are the unit"
+
+
 def _sections(result: CompareResult, facts: page.Rows) -> Iterator[page.Section]:
-    alone = result.n_groups is None
+    alone, unnamed = result.n_groups is None, result.groups_named is None
     open_still = result.ruling.outcome == "not told apart" and result.binary and alone
     enough = ENOUGH.format(max(abs(result.difference), 0.001))
     if math.isfinite(result.interval[0]):
@@ -210,7 +219,7 @@ def _sections(result: CompareResult, facts: page.Rows) -> Iterator[page.Section]
     if result.sequence is not None:
         yield page.Section.of("Look by look", _looks(result, result.sequence))
     yield page.Section.of("What it does not mean", page.Points(LIMITS))
-    yield page.Section.of("What to do next", page.Points.of((True, READ), (open_still, enough), (alone, GROUPS)))
+    yield page.Section.of("What to do next", page.Points.of((True, READ), (open_still, enough), (unnamed, GROUPS)))
     yield page.Section.of("What was compared", page.Facts(facts))
     for first in (True, False):
         if rows := [row for row in result.parted if (row.first > row.second) == first]:

@@ -97,8 +97,11 @@ class Grouping:
     repeated_in: tuple[str, ...]
 
 
-def find_groups(table: Predictions, groups: ArrayLike | Sequence[Any] | str | None) -> Grouping | None:
-    """The groups that were given, joined with examples of one input; None where every example stands alone."""
+def find_groups(
+    table: Predictions, groups: ArrayLike | Sequence[Any] | str | None
+) -> tuple[Grouping | None, str | None]:
+    """The groups that were given, joined with examples of one input; None where every example stands alone, and then
+    what told groups of one example each."""
     n = table.n_examples
     parts: list[Codes] = []
     named = None
@@ -120,13 +123,13 @@ def find_groups(table: Predictions, groups: ArrayLike | Sequence[Any] | str | No
         n_repeated = int((group_sizes(repeated)[repeated] > 1).sum())
         parts.append(repeated)
     if not parts:
-        return None
+        return None, None
     codes = join_groups(*parts)
     if int(codes.max()) == 0 and n > 1:
         raise InputError(f"all {n:,} examples are in one group, so that nothing is left to compare.")
     if int(codes.max()) + 1 == n:
-        return None
-    return Grouping(codes, named, n_repeated, columns if n_repeated else ())
+        return None, named
+    return Grouping(codes, named, n_repeated, columns if n_repeated else ()), None
 
 
 class GroupedPool:

@@ -40,6 +40,7 @@ from heldout.errors import InputError
 from heldout.files import read_npy, read_table
 from heldout.groups import group_codes
 from heldout.predictions import Predictions
+from heldout.predictions.values import plain
 from heldout.reuse.adjusted import chance_of_wrong, n_classes
 from heldout.reuse.grouped import GroupedPool, Grouping, group_moments
 from heldout.reuse.leaderboard import MOST_RANKED, PairTests
@@ -252,6 +253,7 @@ def second_labels(
         raise InputError(
             f"`second_labels`: {source} holds {unknown[:3]}, none of which is a label or an answer of the table."
         )
+    _check_numbering(first.labels, second, source)
     again = Predictions.from_arrays(
         first.predictions, second, names=first.names, observed=first.observed, classes="any"
     )
@@ -283,6 +285,29 @@ def second_labels(
         n_turned=int(np.count_nonzero((told[0] == -told[1]) & (told[0] != 0))),
         level=delta,
     )
+
+
+def _check_numbering(first: NDArray[Any], second: NDArray[Any], source: str) -> None:
+    """Labels of the same examples agree on some, and not on most of them once all are one number off.
+
+    That no model predicts a class is no sign of it: a second look may find one.
+    """
+    same = int(np.count_nonzero(first == second))
+    if first.dtype.kind in "iu":
+        for shift in (1, -1):
+            moved = int(np.count_nonzero(first == second - shift))
+            if moved > max(same, len(first) / 2):
+                raise InputError(
+                    f"`second_labels`: {source} has the label of the table on {same:,} of {len(first):,} examples, and "
+                    f"on {moved:,} with 1 {'taken off' if shift > 0 else 'added'}, so that one of the two "
+                    "seems to count classes from 0 and the other from 1; renumber one of them."
+                )
+    if not same:
+        raise InputError(
+            f"`second_labels`: {source} has another label than the table on every one of {len(first):,} examples (such "
+            f"as {plain(second[0])!r} for {plain(first[0])!r}); name classes as the table does, and give labels of all "
+            "examples if these are of those alone that were corrected."
+        )
 
 
 def _of_some(grouping: Grouping, there: NDArray[np.bool_], source: str) -> Grouping | None:

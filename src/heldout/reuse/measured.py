@@ -11,7 +11,7 @@ import numpy as np
 
 from heldout.predictions import Predictions
 from heldout.reuse.bounds import TestableModels
-from heldout.reuse.few import nothing_fits, too_few_groups
+from heldout.reuse.few import nothing_fits, too_few
 from heldout.reuse.grouped import GroupedPool, Grouping
 from heldout.reuse.leaderboard import leaderboard_order
 from heldout.reuse.like_these import LikeThese
@@ -29,7 +29,7 @@ class Measured:
     pool: PoolResult
     fits: Callable[[Fraction], TestableModels]  # at an epsilon
     grouped: GroupedPool | None  # where whole groups of examples are the unit
-    few: bool  # groups, too few to say anything
+    few: bool  # examples, or groups, too few to say anything
 
 
 def measure(
@@ -47,10 +47,11 @@ def measure(
     winner = _winner(table, counts, grouping, rng)
     if grouping is None:
         pool, tree = independent_pool(bound, winner, table.n_missing, delta, progress=progress)
-        return Measured(pool, partial(_like_these, bound, pool, tree, delta), None, few=False)
+        few = too_few(table.n_examples, pool.epsilon["similarity"], delta)
+        return Measured(pool, partial(_like_these, bound, pool, tree, delta, few=few), None, few)
     grouped = GroupedPool(table, counts, grouping)
     pool = grouped_pool(grouped, winner, table.n_missing, delta)
-    few = too_few_groups(pool.example_groups, pool.epsilon["similarity"], delta)
+    few = too_few(len(grouped.sizes), pool.epsilon["similarity"], delta)
     return Measured(pool, partial(_like_groups, grouped, delta, few=few), grouped, few)
 
 
@@ -64,8 +65,12 @@ def _winner(
     return Winner(model=model, name=counts.names[model], score=1 - float(counts.errors[model]), expected_drop=drop)
 
 
-def _like_these(bound: PoolBound, pool: PoolResult, tree: Tree, delta: float, epsilon: Fraction) -> TestableModels:
-    """How many models like these fit."""
+def _like_these(
+    bound: PoolBound, pool: PoolResult, tree: Tree, delta: float, epsilon: Fraction, *, few: bool
+) -> TestableModels:
+    """How many models like these fit; none where examples are too few to say anything."""
+    if few:
+        return nothing_fits(pool.similarity.n_examples, "example")
     return _no_fewer_than_there_are(LikeThese(bound, epsilon, delta, tree).testable(), pool, bound, epsilon)
 
 
@@ -87,4 +92,4 @@ def _no_fewer_than_there_are(
 
 def _like_groups(grouped: GroupedPool, delta: float, epsilon: Fraction, *, few: bool) -> TestableModels:
     """The same over whole groups; none where these are too few to say anything."""
-    return nothing_fits(grouped.described()) if few else grouped.testable(float(epsilon), delta)
+    return nothing_fits(len(grouped.sizes), "group") if few else grouped.testable(float(epsilon), delta)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 from heldout._version import __version__
+from heldout.errors import InputError
 from heldout.reuse.bounds import TestableModels, equal_models, testable_models, union_models
 from heldout.reuse.curves import Curve, models_by_epsilon, models_by_similarity
+from heldout.reuse.few import WIDE, check_narrow
 from heldout.reuse.needed import GAP, numbers_needed, round_up
 from heldout.reuse.result import BudgetResult
 from heldout.reuse.thresholds import Number, check_exact_share, exact, independent_similarity
@@ -50,6 +52,14 @@ def budget_from_numbers(
     check_exact_share("gap", gap)
     if epsilon is None:
         epsilon = usual_epsilon(n_examples, error, similarity, delta)
+        if epsilon >= WIDE:
+            raise InputError(
+                f"`n_examples` is {n_examples:,}, too few to say anything: a hundred such models fit at no error bar "
+                f"below ±{WIDE:g}; give more, or an error bar (`epsilon`)."
+            )
+    else:
+        check_exact_share("epsilon", epsilon)
+        check_narrow(epsilon)
     testable = testable_models(n_examples, error, similarity, epsilon=epsilon, delta=delta)
     share = float(exact(delta))
     by_similarity, by_epsilon = equal_curves(n_examples, exact(error), exact(similarity), exact(epsilon), share)

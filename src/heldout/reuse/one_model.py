@@ -8,6 +8,7 @@ import numpy as np
 
 from heldout.predictions import Predictions
 from heldout.reuse.bounds import testable_models
+from heldout.reuse.few import WIDE
 from heldout.reuse.grouped import GroupedPool, Grouping
 from heldout.reuse.needed import examples_within
 from heldout.reuse.number_budget import usual_epsilon
@@ -50,8 +51,9 @@ def _one_right_or_wrong(table: Predictions, grouping: Grouping | None, epsilon: 
     if 0 < wrong < n and grouping is None:
         p = Fraction(wrong, n)
         bar = usual_epsilon(n, p, 1, delta) if epsilon is None else float(exact(epsilon))
-        alone = testable_models(n, p, 1, epsilon=bar if epsilon is None else epsilon, delta=delta).union
-        told += f", and by the union bound the set takes {exact_text(alone)} models like it at ±{bar:g}"
+        if bar < WIDE:
+            alone = testable_models(n, p, 1, epsilon=bar if epsilon is None else epsilon, delta=delta).union
+            told += f", and by the union bound the set takes {exact_text(alone)} models like it at ±{bar:g}"
         half = (high - low) / 4
         more = examples_within(np.array([wrong / n]), np.ones((1, 1)), half, share)
         if more is not None:

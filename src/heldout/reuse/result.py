@@ -170,7 +170,8 @@ class PoolResult(Pool):
     assumption : AssumptionFit or None
         Whether Assumption A1 predicts that two models are both wrong; None where it cannot be checked.
     adjusted : Adjusted
-        Chance-adjusted similarity, mean over pairs: of right and wrong, of answers, of probabilities.
+        Chance-adjusted similarity, mean over pairs: Cohen's kappa of right and wrong, CAPA of answers and of
+        probabilities.
     label_noise, second_labels
         What wrong labels would do, where that was asked for.
     """
@@ -257,13 +258,15 @@ class Budget(Result):
     needed : Needed
         Examples that an error bar and a difference take, and the difference that can be told now.
     too_few : bool
-        Whether groups are too few to say anything.
+        Whether examples, or groups of them, are too few to say anything.
     seed : int or None
         Of the draws behind `needed` and the winner's expected drop; None where nothing was drawn.
     tasks : dict
         Examples of each task, where the table has several.
     trials_agree : bool
         Whether cells had trials, all of which agree.
+    groups_of_one : str or None
+        What told groups, where each holds one example; examples are then the unit.
     source, data_digest, version, created : str
         What came in, a hash of it; what made the result, and when.
     """
@@ -290,6 +293,7 @@ class Budget(Result):
     too_few: bool = False
     tasks: dict[str, int] = field(default_factory=dict)
     trials_agree: bool = False
+    groups_of_one: str | None = None
     created: str = field(default_factory=today)
 
     @property

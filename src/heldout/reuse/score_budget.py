@@ -9,7 +9,7 @@ import numpy as np
 from heldout._version import __version__
 from heldout.errors import InputError
 from heldout.predictions import Predictions
-from heldout.reuse.few import nothing_fits, nothing_needed, too_few_groups
+from heldout.reuse.few import nothing_fits, nothing_needed, too_few
 from heldout.reuse.first import may_be_among
 from heldout.reuse.grouped import Grouping
 from heldout.reuse.leaderboard import MOST_RANKED, rank_ranges, tied_groups
@@ -56,9 +56,10 @@ def score_budget(
     lead = neighbours[0].difference, float(tests.error[tests.place(best, second)])
     testable = pool.testable(target, delta)
     needed = score_needed(pool, tests.error, lead, epsilon=target, delta=delta, gap=gap, reach=error_bar)
-    few = groups is not None and too_few_groups(groups, error_bar, delta)
-    if groups is not None and few:
-        testable, needed = nothing_fits(groups), nothing_needed(needed)
+    units = (table.n_examples, "example") if groups is None else (groups.n_groups, "group")
+    few = too_few(units[0], error_bar, delta)
+    if few:
+        testable, needed = nothing_fits(*units), nothing_needed(needed)
     found = ScorePool(
         names=table.names,
         values=means,

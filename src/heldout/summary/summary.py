@@ -136,6 +136,17 @@ def origin(result: Any, *more: tuple[str, str | None]) -> Rows:
     )
 
 
+def groups_of_one(n: int) -> str:
+    """Groups that change nothing, as a fact.
+
+    Examples
+    --------
+    >>> groups_of_one(1200)
+    '1,200 of one example each'
+    """
+    return f"{n:,} of one example each"
+
+
 def few_groups(n_groups: int | None, of: str = "", then: str = "intervals are rough") -> tuple[str, ...]:
     """The warning where there are few groups, and nothing where there are not.
 

@@ -62,7 +62,7 @@ def summarise(result: Budget) -> page.Summary:
         f"at once with probability {page.sure_text(result.delta)}{there}."
     )
     if result.too_few:
-        headline = "Too few groups to say anything"
+        headline = f"Too few {'examples' if groups is None else 'groups'} to say anything"
         sentence = (
             f"The error bar for the {k} models is ±{result.error_bar:.2g}, and neither how many models fit nor how "
             "many examples are needed can be told."
@@ -166,7 +166,8 @@ def _error_bar(result: Budget) -> page.Rows:
     if result.pool is None:
         return ()
     bar, union = result.error_bar, result.pool.epsilon["union"]
-    less = f"{page.share_text(1 - bar / union)} less than" if result.testable.similarity is not None else "as"
+    narrower = bar < union or result.testable.similarity is not None
+    less = f"{page.share_text(1 - bar / union)} less than" if narrower else "as"
     told = f"±{bar:.5f} with probability {page.sure_text(result.delta)}, {less} by the union bound (±{union:.5f})"
     return ((f"Error bar for the {result.n_models:,} models", told),)
 
@@ -238,6 +239,8 @@ def _went_in(result: Budget) -> page.Rows:
             ("Worth in independent examples", worth),
             ("Examples that share their input", repeated if groups.n_repeated else None),
         ]
+    if result.groups_of_one is not None:
+        rows.append(("Groups", f"{page.groups_of_one(result.n_examples)} ({page.quoted(result.groups_of_one)})"))
     asked = f"±{result.epsilon:g} for all models at once, with probability {page.sure_text(result.delta)}"
     return page.kept_facts(*rows, ("Asked for", asked))
 
@@ -297,7 +300,8 @@ def _advice(result: Budget) -> dict[str, page.Points]:
              "with the prediction. It can move places, so places and ranks need not agree."),
         ),
         "What to do next": page.Points.of(
-            (result.too_few, "Collect examples from more groups: those there are say nothing."),
+            (result.too_few, f"Collect {'more examples' if groups is None else 'examples from more groups'}: those "
+                             "there are say nothing."),
             (not (room or result.too_few), "Ask for a wider error bar, or collect more examples (how many: below)."),
             (pool is not None, "Publish intervals and ranks with scores, and no winner where several may be first."),
             (True, "Count every model that was ever scored on this set, published or not: all use up the same budget."),
@@ -319,7 +323,10 @@ def _not_computed(result: Budget) -> page.Points:
         (result.too_few, f"Every bound: {why}"),
         (not complete, "Difficulty of the examples: none has a prediction of every model"),
         (complete and pool.difficulty_forecast is None, f"Forecast of Assumption A1: {why}"),
-        (result.equal is None, "What would fit were all models equal: grouped examples, or no model has both means"),
+        (
+            result.equal is None,
+            "What would fit were all models equal: grouped or too few examples, or no model has both means",
+        ),
         (sizes[0] == sizes[-1], "Covering curve: it takes all models at every similarity"),
         (pool.ranks is None, "Rank ranges: the pool is too large to compare every pair"),
     )

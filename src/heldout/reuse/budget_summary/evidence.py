@@ -162,10 +162,14 @@ def alike(result: BudgetResult) -> page.Rows:
     if pool is None:
         return rows
     a, apart = pool.adjusted, f"{pool.alike.disjoint:,}, left out"
-    kappas = (("right and wrong", a.right), ("predictions", a.answers), ("probabilities", a.probabilities))
+    kappas = (
+        ("Kappa of right and wrong", a.right),
+        ("CAPA of predictions", a.answers),
+        ("CAPA of probabilities", a.probabilities),
+    )
     return page.kept_facts(
         *rows,
-        *((f"Kappa of {what}", page.fixed(value) if np.isfinite(value) else None) for what, value in kappas),
+        *((name, page.fixed(value) if np.isfinite(value) else None) for name, value in kappas),
         ("Pairs less alike than chance", page.of_text(pool.alike.below_chance, pool.n_pairs)),
         ("Pairs without a common example", apart if pool.alike.disjoint else None),
     )
@@ -175,8 +179,10 @@ def similarity(result: BudgetResult, pool: PoolResult) -> Iterator[page.Section]
     """Figure 1a twice, as histograms and as a density, and the map."""
     told = (
         "Two models are alike on an example if both get it right or both get it wrong; numbers are means over pairs. "
-        "Kappa takes chance off (0: as independent models of these accuracies, 1: always alike): of right and wrong it "
-        "is Cohen’s, or error consistency; of predictions, the same one, right or wrong; of probabilities, CAPA."
+        "Kappa and CAPA take chance off (0: as independent models of these accuracies, 1: always alike). Kappa of "
+        "right and wrong is Cohen’s, or error consistency. CAPA of predictions counts those that are the same, right "
+        "or wrong, and by chance wrong ones fall evenly on the other classes; Cohen’s kappa of the predictions, which "
+        "takes off how often models predict each class, is another number."
     )
     shown = _pairs(pool) if pool.alike.edges is None else _pictures(result, pool.alike)
     yield page.Section.of("How alike the models are", told, page.Facts(alike(result)), shown)
