@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.checks import plain_name
 from heldout.errors import InputError
-from heldout.predictions.keys import Options
+from heldout.predictions.item_columns import Apart, asks_another
+from heldout.predictions.keys import TEXTS, Options
 from heldout.predictions.table import Predictions
 from heldout.predictions.trials import Scored, pooled_trials
 from heldout.predictions.values import ABSENT, Codes, listing, number_of, repeated
@@ -72,6 +74,7 @@ def side_by_side(tables: Sequence[Predictions], codes: Codes, *, source: str) ->
     first = tables[0]
     _check_names(tables)
     with_ids = all(table.ids is not None for table in tables)
+    _check_ids(tables, source=source)
     if with_ids and ABSENT in codes:
         return _join(tables, "outer", source=source)
     for table in tables[1:]:
@@ -84,7 +87,7 @@ def side_by_side(tables: Sequence[Predictions], codes: Codes, *, source: str) ->
     if with_ids:
         return _join(tables, "inner", source=source)
     order = np.arange(first.n_examples)
-    return _stack(tables, [order] * len(tables), next((t.ids for t in tables if t.ids), None), source=source)
+    return _stack(tables, [order] * len(tables), None, source=source)
 
 
 def together(tables: Sequence[Predictions], options: Options, *, source: str) -> Predictions:
@@ -157,7 +160,7 @@ def _one_model(parts: Sequence[Predictions], options: Options, *, source: str) -
         labels=labels,
         ids=ids,
         source=source,
-        columns=_common_columns(parts, [_places(part, ids) for part in parts]),
+        columns=_common_columns(parts, [_places(part, ids) for part in parts], ids, source=source),
     )
 
 
@@ -196,6 +199,18 @@ def _shared(a: Predictions, b: Predictions) -> str:
     return f" ({len(set(a.ids) & set(b.ids)):,} in common)"
 
 
+def _check_ids(tables: Sequence[Predictions], *, source: str) -> None:
+    """Rows without ids may stand in any order: they are not put beside rows that have them."""
+    having = [table for table in tables if table.ids is not None]
+    lacking = [table for table in tables if table.ids is None]
+    if having and lacking:
+        raise InputError(
+            f"{source}: {lacking[0].names[0]!r} has no ids of its examples but {having[0].names[0]!r} has, such as "
+            f"{(having[0].ids or ('',))[0]!r}, so that nothing says whether they stand in the same order; give every "
+            "file a column of ids (`ids_key`), or none where rows are in one order."
+        )
+
+
 def _check_names(tables: Sequence[Predictions]) -> None:
     twice = repeated([name for table in tables for name in table.names])
     if twice:
@@ -225,7 +240,7 @@ def _stack(
         labels=labels,
         ids=ids,
         source=source,
-        columns=_common_columns(tables, columns),
+        columns=_common_columns(tables, columns, ids, source=source),
     )
 
 
@@ -247,27 +262,77 @@ def _common_within(tables: Sequence[Predictions], columns: Sequence[NDArray[np.i
     return np.concatenate([np.zeros((t.n_models, len(c))) if t.within is None else t.within[:, c] for t, c in pairs])
 
 
-def _common_columns(tables: Sequence[Predictions], columns: Sequence[NDArray[np.intp]]) -> dict[str, NDArray[Any]]:
-    """What is known of the examples, by the first table that knows; what tables do not agree on is left out."""
+def _common_columns(
+    tables: Sequence[Predictions],
+    columns: Sequence[NDArray[np.intp]],
+    ids: tuple[str, ...] | None,
+    *,
+    source: str,
+) -> dict[str, NDArray[Any]]:
+    """What is known of the examples, by the first table that knows; what tables do not agree on is left out.
+
+    What an example asks has been found the same in all of them.
+    """
+    _check_asked(tables, columns, ids, source=source)
     joined: dict[str, NDArray[Any]] = {}
     apart: set[str] = set()
     known: dict[str, NDArray[np.bool_]] = {}
     for table, column in zip(tables, columns, strict=True):
-        there = column >= 0
         for name, values in table.columns.items():
+            there = column >= 0
             if name in apart:
                 continue
             into = joined.setdefault(name, np.full(len(column), None, dtype=object))
             told = known.setdefault(name, np.zeros(len(column), dtype=bool))
             new = values[column].astype(object)
             # element by element: a text may have become a list, of which arrays make no single truth value
-            if any(into[i] != new[i] for i in np.flatnonzero(told & there).tolist()):
+            if plain_name(name) in TEXTS:
+                there &= np.array([value is None for value in into], dtype=bool)
+            elif any(into[i] != new[i] for i in np.flatnonzero(told & there).tolist()):
                 apart.add(name)
                 del joined[name]
                 continue
             into[there] = new[there]
             told |= there
     return joined
+
+
+def _check_asked(
+    tables: Sequence[Predictions], columns: Sequence[NDArray[np.intp]], ids: tuple[str, ...] | None, *, source: str
+) -> None:
+    """An example that asks something else of another model is another example, by whatever id."""
+    asked: dict[str, tuple[NDArray[Any], NDArray[np.intp]]] = {}
+    for t, (table, column) in enumerate(zip(tables, columns, strict=True)):
+        for name, values in table.columns.items():
+            if plain_name(name) not in TEXTS:
+                continue
+            n = len(column)
+            texts, teller = asked.setdefault(name, (np.full(n, None, dtype=object), np.full(n, -1, dtype=np.intp)))
+            new = values[column].astype(object)
+            there = (column >= 0) & np.array([value is not None and str(value) != "" for value in new], dtype=bool)
+            known = np.flatnonzero(there & (teller >= 0)).tolist()
+            apart = [i for i in known if asks_another(texts[i], new[i])]
+            if apart:
+                first = apart[0]
+                found = Apart(first, len(apart), name, texts[first], new[first])
+                names = tables[teller[first]].names[0], table.names[0]
+                raise another_example(source, found, names, None if ids is None else ids[first], n=len(known))
+            fresh = there & (teller < 0)
+            texts[fresh], teller[fresh] = new[fresh], t
+
+
+def another_example(source: str, found: Apart, models: tuple[str, str], example: str | None, *, n: int) -> InputError:
+    """What to say where two models were asked different things under one id, or in one row; `n` have both texts."""
+    first, second = found.asked()
+    where = f"in row {found.place + 1}" if example is None else f"under the id {example!r}"
+    way_out = "give every example an id of its own in all files"
+    if example is None:
+        way_out = f"give them ids, or join them by their texts with `ids_key={found.column!r}`"
+    return InputError(
+        f"{source}: {where} {models[0]!r} has another example than {models[1]!r}: its {found.column!r} is {first}, not "
+        f"{second}, and so with {found.count:,} of {n:,}; {way_out}. If that column is not what an example asks, leave "
+        f"it out with `exclude={found.column!r}`."
+    )
 
 
 def _in_one_kind(tables: Sequence[Predictions]) -> Sequence[Predictions]:

@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heldout.errors import InputError
-from heldout.predictions.join import side_by_side
+from heldout.predictions.item_columns import as_column, told_apart
+from heldout.predictions.join import another_example, side_by_side
 from heldout.predictions.keys import Options, as_columns
 from heldout.predictions.raw import COMMON_NAMES, file_name, stem_of
 from heldout.predictions.table import Predictions, make_table
@@ -124,6 +126,11 @@ def _merged(first: Run, second: Run, options: Options, *, source: str) -> Run:
     """Two runs of one model on one task: trials where that was said; else other examples, or the same predictions."""
     cells = {name: list(trials) for name, trials in first.cells.items()}
     common = [name for name in second.cells if name in cells]
+    apart = told_apart(*(_facts_of(run, common) for run in (first, second)))
+    if apart is not None:
+        names = f"{first.model} ({_path_name(first.path)})", f"{second.model} ({_path_name(second.path)})"
+        example = common[apart.place] if first.task is None else f"{first.task}/{common[apart.place]}"
+        raise another_example(source, apart, names, example, n=len(common))
     if common:
         options.use("repeats")
     if options.repeats_are_trials:
@@ -143,6 +150,11 @@ def _merged(first: Run, second: Run, options: Options, *, source: str) -> Run:
         model=first.model, task=first.task, cells=cells, path=first.path,
         facts={**second.facts, **first.facts}, scale=first.scale, partial=first.partial,
     )  # fmt: skip
+
+
+def _facts_of(run: Run, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    facts = as_columns([run.facts.get(name, {}) for name in names])
+    return {key: as_column(values, len(names), key) for key, values in facts.items()}
 
 
 def _completed(run: Run, options: Options, *, source: str) -> Run:
