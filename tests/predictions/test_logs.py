@@ -309,3 +309,69 @@ class TestInspect:
         path.write_bytes(content)
         with pytest.raises(InputError, match=r"x.eval is damaged or cut short"):
             load_predictions(path)
+
+
+class TestRunningNumbers:
+    """inspect_ai numbers samples without ids in the order of the run, which it may have shuffled."""
+
+    INPUTS = tuple(f"What is {i} plus 1?" for i in range(6))
+
+    def write(self, folder, model, order, *, right=(0, 1, 2), inputs=None, ids=None, **changes):
+        log = json.loads((DATA / "inspect" / "json" / "alpha.json").read_text())
+        log["eval"]["model"] = model
+        inputs = inputs or self.INPUTS
+        log["samples"] = [
+            {"id": ids[i] if ids else number + 1, "epoch": 1, "input": inputs[i], "target": "1",
+             "scores": {"match": {"value": "C" if i in right else "I"}}, **changes}
+            for number, i in enumerate(order)
+        ]  # fmt: skip
+        folder.mkdir(exist_ok=True)
+        (folder / f"{model}.json").write_text(json.dumps(log))
+        return folder
+
+    def test_shuffled_runs_are_joined_by_input(self, tmp_path):
+        self.write(tmp_path, "a", [0, 1, 2, 3, 4, 5])
+        self.write(tmp_path, "b", [3, 5, 0, 1, 2, 4], right=(0, 1, 2, 3))
+        table = load_predictions(tmp_path)
+        assert table.columns["input"].tolist() == list(self.INPUTS)
+        assert table.correct.astype(int).tolist() == [[1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 0, 0]]
+        assert table.source.endswith(", samples joined by input")
+        assert not set(table.ids) & {f"sums/{i}" for i in range(1, 7)}  # a file of dates by number must not fit
+        apart = [self.write(tmp_path / m, m, o) for m, o in (("c", [0, 1, 2, 3]), ("d", [5, 2, 3, 0]))]
+        with pytest.raises(InputError, match=r"'c' 4 and 'd' 4 \(3 in common\)"):
+            load_predictions(apart)
+        assert load_predictions(apart, missing="absent").n_examples == 5  # folders as their files
+        assert load_predictions(apart, exclude="input").ids == tuple(f"sums/{i}" for i in range(1, 5))
+
+    def test_trials_of_one_model(self, tmp_path):
+        runs = [self.write(tmp_path / name, "a", order, right=(0,)) for name, order in
+                (("x", range(6)), ("y", range(5, -1, -1)))]  # fmt: skip
+        table = load_predictions(runs, repeats="trials")
+        assert table.scores.tolist() == [[1, 0, 0, 0, 0, 0]]
+        assert table.columns["input"].tolist() == list(self.INPUTS)
+        runs[1] = self.write(runs[1], "a", range(6), inputs=["", *self.INPUTS[:5]], ids="uvwxyz")
+        runs[0] = self.write(runs[0], "a", range(6), ids="uvwxyz")
+        with pytest.raises(InputError, match=r"under the id 'sums/v' 'a .*' has another example than 'a .*5 of 6"):
+            load_predictions(runs, repeats="trials")
+
+    def test_the_same_order_keeps_its_numbers(self, tmp_path):
+        for model in "ab":
+            self.write(tmp_path, model, [3, 5, 0, 1, 2, 4])
+        assert load_predictions(tmp_path).ids == tuple(f"sums/{i}" for i in range(1, 7))
+
+    @pytest.mark.parametrize("why", ["ids", "repeated", "choices", "version"])
+    def test_refused(self, tmp_path, why):
+        """Named samples are not renamed; inputs that repeat cannot tell, nor can those of another version."""
+        ids = "uvwxyz" if why == "ids" else None
+        inputs = [*self.INPUTS[:5], self.INPUTS[0]] if why == "repeated" else self.INPUTS
+        others = [f"{text} Say it." for text in inputs] if why == "version" else inputs
+        self.write(tmp_path, "a", range(6), inputs=inputs, ids=ids)
+        more = {"choices": ["1", "2"]} if why == "choices" else {}
+        moved = "vuwxyz" if why == "ids" else None
+        order = range(6) if why == "ids" else [1, 0, 2, 3, 4, 5]
+        self.write(tmp_path, "b", order, inputs=others, ids=moved, **more)
+        for missing in (None, "absent"):
+            with pytest.raises(
+                InputError, match=r"under the id 'sums/.' 'a' has another example than 'b': its 'input'"
+            ):
+                load_predictions(tmp_path, missing=missing)

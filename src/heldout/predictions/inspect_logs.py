@@ -3,7 +3,8 @@
 One log is one model on one task. The tasks of a folder are pooled, so that an example's id is `task/sample id`. A
 score is right at "C", 1 or true and wrong at "I", 0, false or "N" (no prediction, which inspect_ai counts as 0 too),
 half right at "P", or a number. The epochs of a sample are its trials. A sample that ended in an error or was not scored
-is missing.
+is missing. inspect_ai numbers samples without ids in the order of the run: where that was shuffled, they are joined by
+their inputs.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 from heldout.errors import InputError, import_extra
 from heldout.predictions.keys import LONGEST_TEXT, Options, digest_column, digest_of
 from heldout.predictions.raw import damaged, read_json_file
+from heldout.predictions.running_numbers import joined_by_input
 from heldout.predictions.runs import Run, table_of_runs
 from heldout.predictions.table import Predictions
 from heldout.predictions.values import id_text, listing
@@ -75,7 +77,8 @@ def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions
     options.chosen_tasks(names, source=source)
     if not runs:
         options.exclude.kept(())
-    return table_of_runs(runs, options, source=source)
+    runs, by_input = joined_by_input(runs, INPUT)
+    return table_of_runs(runs, options, source=f"{source}, samples joined by input" if by_input else source)
 
 
 def whole_samples(path: Path) -> tuple[dict[str, Any], Iterator[dict[str, Any]]]:
