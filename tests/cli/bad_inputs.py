@@ -323,6 +323,10 @@ def _tables(folder: Path, rng) -> None:
     text("torn.csv", "id,label", "0,1", "0,2")
     days = [f"e{j},2023-{1 + j % 12:02d},x{j}" for j in range(60)]
     text("dates.csv", "id,date,alone", *days)
+    for name, metric in (("strict", "acc"), ("loose", "acc_norm")):
+        sample = {"doc_id": 0, "doc": {"question": "who?"}, "resps": [], "metrics": [metric], metric: 1.0}
+        (folder / name).mkdir()
+        text(f"{name}/samples_t_2026-01-01T00-00-00.jsonl", json.dumps(sample))
     text("asked1.csv", "id,question,correct", "0,who?,1", "1,why?,0")
     text("asked2.csv", "id,question,correct", "0,why?,1", "1,who?,0")
     text("asked3.csv", "question,correct", "who?,1", "why?,0")
@@ -779,6 +783,7 @@ POOLS = [
     Bad("compare", "asked1.csv asked2.csv --missing absent", "'who?', not 'why?', and so with 2 of 2"),
     Bad("compare", "asked3.csv asked4.csv", "or join them by their texts with --ids-key question"),
     Bad("compare", "asked1.csv asked3.csv", "'asked3' has no ids of its examples but 'asked1' has, such as '0'"),
+    Bad("compare", "strict loose", "'strict' is scored by acc (lm-evaluation-harness) but 'loose' by acc_norm"),
     Bad("budget", "asked.csv", "leave it out with --exclude question"),
     Bad("compare", "latin.csv a b", "is not UTF-8 text"),
     Bad("compare", "ragged.csv a b", "data row 2 has 3 cells"),

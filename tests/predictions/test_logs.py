@@ -375,3 +375,101 @@ class TestRunningNumbers:
                 InputError, match=r"under the id 'sums/.' 'a' has another example than 'b': its 'input'"
             ):
                 load_predictions(tmp_path, missing=missing)
+
+
+class TestScoredBy:
+    """Which metric and filter, scorer or column was read stands on every page; models are compared by one."""
+
+    def write(self, home, model, *, metrics=("acc",), filters=("none",), task="t", n=6, shift=0):
+        folder = home / model
+        folder.mkdir(parents=True, exist_ok=True)
+        rows = [
+            {"doc_id": i, "doc": {"question": f"Why {i}?"}, "resps": [], "filter": f, "metrics": list(metrics),
+             **{metric: float((i + shift) % (2 + j) == 0) for j, metric in enumerate(metrics)}}
+            for i in range(n) for f in filters
+        ]  # fmt: skip
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / f"samples_{task}_2026-01-01T00-00-00.jsonl").write_text(lines)
+        return folder
+
+    def test_the_default_is_told_too(self, tmp_path):
+        for model in "ab":
+            self.write(tmp_path, model, metrics=("acc_norm", "acc"))
+            self.write(tmp_path, model, metrics=("exact_match",), filters=("strict", "loose"), task="g")
+        table = load_predictions(tmp_path, metric=",strict")
+        both = (
+            "exact_match, strict (lm-evaluation-harness) on 'g'",
+            "acc (lm-evaluation-harness) on 't'",
+        )
+        assert table.scored_by == "; ".join(both)
+        parts = table.by("task")
+        assert [parts[task].select(["a"]).scored_by for task in "gt"] == [text.rpartition(" on ")[0] for text in both]
+        for suffix in ("npz", "csv", "json", "jsonl"):
+            table.save(tmp_path / f"saved.{suffix}")
+            assert load_predictions(tmp_path / f"saved.{suffix}").scored_by == table.scored_by
+        assert load_predictions(tmp_path, metric="acc_norm", task="t").scored_by == "acc_norm (lm-evaluation-harness)"
+
+    def test_on_every_page(self, tmp_path):
+        for i in range(4):
+            self.write(tmp_path, f"m{i}", n=40, shift=i % 2)
+        table = load_predictions(tmp_path)
+        seen = [[(i + j) % 2 for j in range(40)] for i in range(4)]
+        told = "acc (lm-evaluation-harness)"
+        for result in (
+            heldout.budget(table), heldout.compare(table, "m0", "m1"), heldout.compare_all(table),
+            heldout.exposure(table, seen=seen, n_resamples=9),
+        ):  # fmt: skip
+            assert result.to_dict()["scored_by"] == told
+            text = str(result)
+            assert "Scored by" in text
+            assert told in text
+        assert heldout.compare([[1, 0], [0, 1]]).to_dict()["scored_by"] is None
+        assert "Scored by" not in str(heldout.compare([[1, 0], [0, 1]]))
+
+    def test_different_metrics_are_not_compared(self, tmp_path):
+        self.write(tmp_path / "metric", "a", metrics=("acc",))
+        self.write(tmp_path / "metric", "b", metrics=("acc_norm",))
+        self.write(tmp_path / "filter", "a", filters=("strict",))
+        self.write(tmp_path / "filter", "b", filters=("loose",))
+        for name, told in (("metric", "acc but 'b' by acc_norm"), ("filter", "acc, strict but 'b' by acc, loose")):
+            told = re.escape(told.replace(" but", " (lm-evaluation-harness) but")) + ".* on 't/0'.*`metric`"
+            for paths in (tmp_path / name, [tmp_path / name / model for model in "ab"]):
+                for missing in (None, "absent"):
+                    with pytest.raises(InputError, match=f"'a' is scored by {told}"):
+                        load_predictions(paths, missing=missing)
+        self.write(tmp_path / "filter", "c", filters=("strict", "loose"))
+        assert load_predictions(tmp_path / "filter", metric=",strict", exclude="b").names == ("a", "c")
+        with pytest.raises(InputError, match="'a' is scored by acc, strict"):  # b has no choice, and another filter
+            load_predictions(tmp_path / "filter", metric=",strict")
+
+    def test_scorers(self, tmp_path):
+        log = json.loads((DATA / "inspect" / "json" / "alpha.json").read_text())
+        for model, scorer in (("a", "match"), ("b", "includes")):
+            for sample in log["samples"]:
+                sample["scores"] = {scorer: next(iter(sample["scores"].values()))}
+            log["eval"]["model"] = model
+            (tmp_path / f"{model}.json").write_text(json.dumps(log))
+        with pytest.raises(InputError, match=r"'a' is scored by match \(inspect_ai\) but 'b' by includes"):
+            load_predictions(tmp_path)
+        assert load_predictions(tmp_path / "a.json").scored_by == "match (inspect_ai)"
+        log["eval"]["model"] = "a"
+        (tmp_path / "b.json").write_text(json.dumps(log))
+        with pytest.raises(InputError, match=r"'a \(.*a.json\)' is scored by match .* on 'sums'"):
+            load_predictions(tmp_path, repeats="trials")
+
+    def test_columns_of_tables(self, tmp_path):
+        path = tmp_path / "x.csv"
+        path.write_text("model,id,acc,exact_match\na,1,1,0\na,2,1,1\nb,1,1,0\nb,2,0,1\n")
+        assert load_predictions(path).scored_by == "acc"
+        assert load_predictions(path, correct_key="exact_match").scored_by == "exact_match"
+        path.write_text("model,id,correct,prediction,label\na,1,1,x,x\nb,1,1,x,y\n")
+        assert load_predictions(path).scored_by == "correct"
+        path.write_text("model,id,acc\na,1,1\nb,1,0\n")  # no choice
+        assert load_predictions(path).scored_by is None
+        heads = ("acc,exact_match", "correct,acc")
+        paths = [tmp_path / f"{i}.csv" for i in range(2)]
+        for one, head in zip(paths, heads, strict=True):
+            one.write_text(f"id,{head}\n1,{','.join('1' * len(head.split(',')))}\n")
+        assert load_predictions(paths, correct_key="acc").scored_by == "acc"
+        with pytest.raises(InputError, match="is scored by acc but '1' by correct"):
+            load_predictions(paths)

@@ -45,6 +45,7 @@ class Board:
     halved: bool  # scores or trials that were made right or wrong
     source: str
     digest: str
+    scored_by: str | None
 
     @property
     def right(self) -> NDArray[np.bool_]:
@@ -124,6 +125,7 @@ def read_board(
         halved=not table.is_binary or table.trials is not None,
         source=table.source,
         digest=table.digest(),
+        scored_by=table.scored_by,
     )
 
 

@@ -72,7 +72,9 @@ def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions
                 "complete; finish it (inspect eval-retry) or leave it out."
             )
         facts = told_facts(samples, task, options)
-        runs.append(Run(model=model, task=task, cells=_marks(samples, options, path), facts=facts, path=path))
+        cells, scorer = _marks(samples, options, path)
+        scored_by = f"{scorer} (inspect_ai)"
+        runs.append(Run(model=model, task=task, cells=cells, facts=facts, path=path, scored_by=scored_by))
     options.use("metric")
     options.chosen_tasks(names, source=source)
     if not runs:
@@ -225,8 +227,8 @@ def _member(archive: zipfile.ZipFile, path: Path, name: str) -> bytes:
     return content
 
 
-def _marks(samples: list[dict[str, Any]], options: Options, path: Path) -> dict[str, list[float | None]]:
-    """Scores of each sample, one for each epoch; None where it was not scored."""
+def _marks(samples: list[dict[str, Any]], options: Options, path: Path) -> tuple[dict[str, list[float | None]], str]:
+    """Scores of each sample, one for each epoch, None where it was not scored; and the scorer."""
     scorer, chosen = choose(samples, options.metric, path, trials=True)
     cells: dict[str, dict[str, float | None]] = {}
     for sample in chosen:
@@ -235,7 +237,7 @@ def _marks(samples: list[dict[str, Any]], options: Options, path: Path) -> dict[
         if epoch in trials:
             raise InputError(f"{path.name} has the sample {name!r} more than once; give every sample an id of its own.")
         trials[epoch] = _score(sample, scorer, path)
-    return {name: list(trials.values()) for name, trials in cells.items()}
+    return {name: list(trials.values()) for name, trials in cells.items()}, scorer
 
 
 def scorers_of(samples: list[dict[str, Any]], path: Path) -> list[str]:

@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from heldout.checks import plain_name
 from heldout.errors import InputError
-from heldout.predictions.keys import TEXTS, digest_column
-from heldout.predictions.values import is_gap
+from heldout.predictions.keys import SCORED, TEXTS, digest_column
+from heldout.predictions.values import is_gap, listing
 
+SHOWN_TASKS = 3
 SHOWN_TEXT, LEAD = 40, 10  # characters of a text in a message, and of them before the place where two part
 
 
@@ -69,6 +70,24 @@ class Apart:
         start = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
         start = start - LEAD if start + LEAD > SHOWN_TEXT else 0
         return _cut(one, start), _cut(other, start)
+
+
+def scored_by(columns: Mapping[str, NDArray[Any]]) -> str | None:
+    """By what examples were scored, in words; with their tasks where these differ, and None where nothing says.
+
+    Examples
+    --------
+    >>> scored_by({SCORED: np.array(["acc", "f1"], dtype=object), "task": np.array(["a", "b"], dtype=object)})
+    "acc on 'a'; f1 on 'b'"
+    """
+    scores = _texts(columns[SCORED]) if SCORED in columns else []
+    found = [score for score in dict.fromkeys(scores) if score]
+    if len(found) < 2 or "task" not in columns:
+        return "; ".join(found) or None
+    tasks: dict[str, dict[str, None]] = {}
+    for score, task in zip(scores, _texts(columns["task"]), strict=True):
+        tasks.setdefault(score, {})[task] = None
+    return "; ".join(f"{score} on {listing(list(tasks[score]), SHOWN_TASKS)}" for score in found)
 
 
 def told_apart(columns: Mapping[str, NDArray[Any]], others: Mapping[str, NDArray[Any]]) -> Apart | None:

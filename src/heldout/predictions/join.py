@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from heldout.checks import plain_name
 from heldout.errors import InputError
 from heldout.predictions.item_columns import Apart, asks_another
-from heldout.predictions.keys import TEXTS, Options
+from heldout.predictions.keys import SCORED, TEXTS, Options
 from heldout.predictions.table import Predictions
 from heldout.predictions.trials import Scored, pooled_trials
 from heldout.predictions.values import ABSENT, Codes, listing, number_of, repeated
@@ -286,7 +286,7 @@ def _common_columns(
             told = known.setdefault(name, np.zeros(len(column), dtype=bool))
             new = values[column].astype(object)
             # element by element: a text may have become a list, of which arrays make no single truth value
-            if plain_name(name) in TEXTS:
+            if plain_name(name) in TEXTS or name == SCORED:
                 there &= np.array([value is None for value in into], dtype=bool)
             elif any(into[i] != new[i] for i in np.flatnonzero(told & there).tolist()):
                 apart.add(name)
@@ -300,11 +300,11 @@ def _common_columns(
 def _check_asked(
     tables: Sequence[Predictions], columns: Sequence[NDArray[np.intp]], ids: tuple[str, ...] | None, *, source: str
 ) -> None:
-    """An example that asks something else of another model is another example, by whatever id."""
+    """An example that asks something else of another model is another one, by whatever id; and one score for all."""
     asked: dict[str, tuple[NDArray[Any], NDArray[np.intp]]] = {}
     for t, (table, column) in enumerate(zip(tables, columns, strict=True)):
         for name, values in table.columns.items():
-            if plain_name(name) not in TEXTS:
+            if plain_name(name) not in TEXTS and name != SCORED:
                 continue
             n = len(column)
             texts, teller = asked.setdefault(name, (np.full(n, None, dtype=object), np.full(n, -1, dtype=np.intp)))
@@ -315,8 +315,10 @@ def _check_asked(
             if apart:
                 first = apart[0]
                 found = Apart(first, len(apart), name, texts[first], new[first])
-                names = tables[teller[first]].names[0], table.names[0]
-                raise another_example(source, found, names, None if ids is None else ids[first], n=len(known))
+                names, example = (tables[teller[first]].names[0], table.names[0]), None if ids is None else ids[first]
+                if name == SCORED:
+                    raise scored_differently(source, names, (texts[first], new[first]), example)
+                raise another_example(source, found, names, example, n=len(known))
             fresh = there & (teller < 0)
             texts[fresh], teller[fresh] = new[fresh], t
 
@@ -332,6 +334,15 @@ def another_example(source: str, found: Apart, models: tuple[str, str], example:
         f"{source}: {where} {models[0]!r} has another example than {models[1]!r}: its {found.column!r} is {first}, not "
         f"{second}, and so with {found.count:,} of {n:,}; {way_out}. If that column is not what an example asks, leave "
         f"it out with `exclude={found.column!r}`."
+    )
+
+
+def scored_differently(source: str, models: tuple[str, str], by: tuple[str, str], example: str | None) -> InputError:
+    """What to say where two models were scored by different metrics, on an example or a task."""
+    on = "" if example is None else f" on {example!r}"
+    return InputError(
+        f"{source}: {models[0]!r} is scored by {by[0]} but {models[1]!r} by {by[1]}{on}; models are compared by one "
+        "score, so choose one that all of them have with `metric` (of a table with `correct_key`), or score them again."
     )
 
 

@@ -264,6 +264,8 @@ class Budget(Result):
         Examples of each task, where the table has several.
     trials_agree : bool
         Whether cells had trials, all of which agree.
+    scored_by : str or None
+        The metric and filter, the scorer or the column, where the files had a choice.
     source, data_digest, version, created : str
         What came in, a hash of it; what made the result, and when.
     """
@@ -290,6 +292,7 @@ class Budget(Result):
     too_few: bool = False
     tasks: dict[str, int] = field(default_factory=dict)
     trials_agree: bool = False
+    scored_by: str | None = None
     created: str = field(default_factory=today)
 
     @property

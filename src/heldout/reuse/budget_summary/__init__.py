@@ -239,7 +239,7 @@ def _went_in(result: Budget) -> page.Rows:
             ("Examples that share their input", repeated if groups.n_repeated else None),
         ]
     asked = f"±{result.epsilon:g} for all models at once, with probability {page.sure_text(result.delta)}"
-    return page.kept_facts(*rows, ("Asked for", asked))
+    return page.kept_facts(*rows, ("Scored by", result.scored_by), ("Asked for", asked))
 
 
 def trials(result: ScoreBudgetResult) -> page.Rows:
