@@ -327,6 +327,7 @@ def _tables(folder: Path, rng) -> None:
         sample = {"doc_id": 0, "doc": {"question": "who?"}, "resps": [], "metrics": [metric], metric: 1.0}
         (folder / name).mkdir()
         text(f"{name}/samples_t_2026-01-01T00-00-00.jsonl", json.dumps(sample))
+    text("shifted.csv", "id,label,a,b", *(f"{i},{i % 4},{i % 4},{i % 4 + 1}" for i in range(40)))
     text("asked1.csv", "id,question,correct", "0,who?,1", "1,why?,0")
     text("asked2.csv", "id,question,correct", "0,why?,1", "1,who?,0")
     text("asked3.csv", "question,correct", "who?,1", "why?,0")
@@ -784,6 +785,7 @@ POOLS = [
     Bad("compare", "asked3.csv asked4.csv", "or join them by their texts with --ids-key question"),
     Bad("compare", "asked1.csv asked3.csv", "'asked3' has no ids of its examples but 'asked1' has, such as '0'"),
     Bad("compare", "strict loose", "'strict' is scored by acc (lm-evaluation-harness) but 'loose' by acc_norm"),
+    Bad("compare", "shifted.csv", "'b' predicts 4 but never 0; it is right on 0 of 40 examples, and would be on 40"),
     Bad("budget", "asked.csv", "leave it out with --exclude question"),
     Bad("compare", "latin.csv a b", "is not UTF-8 text"),
     Bad("compare", "ragged.csv a b", "data row 2 has 3 cells"),
