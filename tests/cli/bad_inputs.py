@@ -251,6 +251,7 @@ def _items(folder: Path, rng) -> None:
 
     write("trees.jsonl", {})
     write("sixoptions.jsonl", {}, k=6)
+    write("either.jsonl", *({"question": f"Either {i}?", "options": [2, 0, 1], "answer": i % 3} for i in range(8)))
     write("fromone.jsonl", *({"question": f"From {i}?", "answer": i % 4 + 1} for i in range(8)))
     for folder_name, config in (("nomodel", "config.json"), ("adapter", "adapter_config.json")):
         (folder / folder_name).mkdir()
@@ -832,6 +833,7 @@ OPTIONS = [
     Bad("options", f"sameoptions.jsonl {ENDPOINT}", "same"),
     Bad("options", f"allnumbers.jsonl {ENDPOINT}", "no item of allnumbers.jsonl has options whose order is arbitrary"),
     Bad("options", f"pool.csv {ENDPOINT}", "question"),
+    Bad("options", f"either.jsonl {ENDPOINT}", "the answer 0 can be read as a number and as the text of an option"),
     Bad("options", f"absent.jsonl {ENDPOINT}", "absent.jsonl does not exist"),
     Bad("options", f"nosplits {ENDPOINT}", "should hold splits of a data set (dataset_dict.json), but has none"),
     Bad("options", f"trees.jsonl {ENDPOINT}", "no terminal to confirm on; add --yes to send the requests"),
