@@ -329,6 +329,7 @@ def _tables(folder: Path, rng) -> None:
         (folder / name).mkdir()
         text(f"{name}/samples_t_2026-01-01T00-00-00.jsonl", json.dumps(sample))
     text("shifted.csv", "id,label,a,b", *(f"{i},{i % 4},{i % 4},{i % 4 + 1}" for i in range(40)))
+    text("point.csv", "id,correct", "0.0,1", "1.0,0")
     text("asked1.csv", "id,question,correct", "0,who?,1", "1,why?,0")
     text("asked2.csv", "id,question,correct", "0,why?,1", "1,who?,0")
     text("asked3.csv", "question,correct", "who?,1", "why?,0")
@@ -781,6 +782,9 @@ POOLS = [
     Bad("compare", "pool.npz a b --level 0", "--level is 0"),
     Bad("compare", "pool.npz a b --groups repo", "no column 'repo'"),
     Bad("compare", "absent.csv a b", "does not exist"),
+    Bad(
+        "compare", "asked1.csv point.csv", "(0 in common): only 'asked1' has '0', only 'point' has '0.0'; write the ids"
+    ),
     Bad("compare", "asked1.csv asked2.csv", "under the id '0' 'asked1' has another example than 'asked2'"),
     Bad("compare", "asked1.csv asked2.csv --missing absent", "'who?', not 'why?', and so with 2 of 2"),
     Bad("compare", "asked3.csv asked4.csv", "or join them by their texts with --ids-key question"),

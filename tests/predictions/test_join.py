@@ -310,3 +310,18 @@ class TestWhatIsAsked:
         for pair in ([a, b], [b, a]):
             with pytest.raises(InputError, match=r"2 files: 'b' has no ids of its examples but 'a' has, such as 'w'"):
                 load_predictions(pair)
+
+    def test_ids_that_are_written_in_two_ways(self, tmp_path):
+        """An id that each of them lacks shows it; where nothing is shared, nothing is left to count as not run."""
+        a = self.write(tmp_path / "a.csv", self.ASKED[:2], ids=["0", "10"])
+        for ids, told in (
+            (
+                ["0.0", "10.0"],
+                r"\(0 in common\): only 'a' has '0', only 'b' has '0.0'; write the ids of equal examples alike",
+            ),
+            (["00", "10"], r"\(1 in common\): only 'a' has '0', only 'b' has '00'; run .*`missing=\"absent\"`"),
+        ):
+            b = self.write(tmp_path / "b.csv", self.ASKED[:2], ids=ids)
+            with pytest.raises(InputError, match=told) as caught:
+                load_predictions([a, b])
+            assert ("absent" in str(caught.value)) == ("10" in ids)

@@ -147,6 +147,15 @@ def test_classes():
     assert unread.correct.tolist() == [[True, False, True]]
 
 
+def test_fractions_are_no_right_and_wrong():
+    with pytest.raises(
+        InputError, match=r"the cell \(0, 0\) holds 0.05, but only 1 .* to heldout.Predictions.from_scores"
+    ):
+        Predictions.from_correct([[0.05, 1]])
+    with pytest.raises(InputError, match=r"'a' holds 1.5 on the example 0, but only 1 .*marked with `missing`"):
+        Predictions.from_correct([[1.5, 1]], names=["a"])
+
+
 class TestEachModelsNumbering:
     """A sound model beside it does not hide one that counts classes from another number."""
 

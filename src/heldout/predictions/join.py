@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -83,7 +83,10 @@ def side_by_side(tables: Sequence[Predictions], codes: Codes, *, source: str) ->
             same = set(table.ids or ()) == set(first.ids or ())
         if not same:
             counted = f"{first.names[0]!r} {first.n_examples:,} and {table.names[0]!r} {table.n_examples:,}"
-            raise different_examples(source, counted + _shared(first, table), with_ids=with_ids)
+            if with_ids and first.ids is not None and table.ids is not None:
+                where = f"{source}: the models have different examples"
+                raise not_shared(where, (first.names[0], table.names[0]), (first.ids, table.ids))
+            raise different_examples(source, counted, with_ids=with_ids)
     if with_ids:
         return _join(tables, "inner", source=source)
     order = np.arange(first.n_examples)
@@ -193,10 +196,24 @@ def different_examples(source: str, counted: str, *, with_ids: bool = True) -> I
     return InputError(f"{source}: the models have different examples, {counted}; {way_out}")
 
 
-def _shared(a: Predictions, b: Predictions) -> str:
-    if a.ids is None or b.ids is None:
-        return ""
-    return f" ({len(set(a.ids) & set(b.ids)):,} in common)"
+def not_shared(where: str, models: tuple[str, str], ids: tuple[Iterable[str], Iterable[str]]) -> InputError:
+    """The same with an id that each model lacks, since equal examples may be named in two ways."""
+    first, second = (dict.fromkeys(own) for own in ids)
+    common = len(first.keys() & second.keys())
+    alone = zip(models, (first, second), (second, first), strict=True)
+    lacking = [
+        f"only {model!r} has {next(name for name in own if name not in others)!r}"
+        for model, own, others in alone
+        if own.keys() - others.keys()
+    ]
+    counted = " and ".join(f"{model!r} {len(own):,}" for model, own in zip(models, (first, second), strict=True))
+    way_out = (
+        "run them on the same examples, join them on the example's id (heldout.predictions.align), or count what a "
+        'model lacks as not run with `missing="absent"`.'
+    )
+    if not common:
+        way_out = "write the ids of equal examples alike in all files, or run the models on the same examples."
+    return InputError(f"{where}, {counted} ({common:,} in common): {', '.join(lacking)}; {way_out}")
 
 
 def _check_ids(tables: Sequence[Predictions], *, source: str) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError
 from heldout.predictions.item_columns import as_column, told_apart
-from heldout.predictions.join import another_example, scored_differently, side_by_side
+from heldout.predictions.join import another_example, not_shared, scored_differently, side_by_side
 from heldout.predictions.keys import SCORED, Options, as_columns
 from heldout.predictions.raw import COMMON_NAMES, file_name, stem_of
 from heldout.predictions.table import Predictions, make_table
@@ -205,12 +205,8 @@ def _check_items(by_model: dict[str, dict[str | None, Run]], options: Options, *
             other = first.setdefault(name, run)
             if name is None or other.cells.keys() == run.cells.keys():
                 continue
-            common = len(other.cells.keys() & run.cells.keys())
-            raise InputError(
-                f"{source}: the models have different examples under the task {name!r}: {other.model!r} "
-                f"{len(other.cells):,} and {run.model!r} {len(run.cells):,} ({common:,} in common); run them on the "
-                'same version of it, or count what a model lacks as not run with `missing="absent"`.'
-            )
+            where = f"{source}: the models have different examples under the task {name!r}"
+            raise not_shared(where, (other.model, run.model), (other.cells, run.cells))
 
 
 def _table(model: str, runs: Sequence[Run], options: Options, source: str, *, several: bool) -> Predictions:
