@@ -253,6 +253,7 @@ def _items(folder: Path, rng) -> None:
 
     write("trees.jsonl", {})
     write("sixoptions.jsonl", {}, k=6)
+    write("either.jsonl", *({"question": f"Either {i}?", "options": [2, 0, 1], "answer": i % 3} for i in range(8)))
     write("fromone.jsonl", *({"question": f"From {i}?", "answer": i % 4 + 1} for i in range(8)))
     for folder_name, config in (("nomodel", "config.json"), ("adapter", "adapter_config.json")):
         (folder / folder_name).mkdir()
@@ -327,6 +328,18 @@ def _tables(folder: Path, rng) -> None:
     text("torn.csv", "id,label", "0,1", "0,2")
     days = [f"e{j},2023-{1 + j % 12:02d},x{j}" for j in range(60)]
     text("dates.csv", "id,date,alone", *days)
+    for name, metric in (("strict", "acc"), ("loose", "acc_norm")):
+        sample = {"doc_id": 0, "doc": {"question": "who?"}, "resps": [], "metrics": [metric], metric: 1.0}
+        (folder / name).mkdir()
+        text(f"{name}/samples_t_2026-01-01T00-00-00.jsonl", json.dumps(sample))
+    text("shifted.csv", "id,label,a,b", *(f"{i},{i % 4},{i % 4},{i % 4 + 1}" for i in range(40)))
+    text("point.csv", "id,correct", "0.0,1", "1.0,0")
+    text("asked1.csv", "id,question,correct", "0,who?,1", "1,why?,0")
+    text("asked2.csv", "id,question,correct", "0,why?,1", "1,who?,0")
+    text("asked3.csv", "question,correct", "who?,1", "why?,0")
+    text("asked4.csv", "question,correct", "why?,1", "who?,0")
+    text("asked.csv", "model,id,question,correct", "a,0,who?,1", "a,1,why?,0", "b,0,why?,1", "b,1,who?,0")
+    text("seenrows.csv", "m0,m1,m2", *["1,0,1"] * 60)
     text("nodates.csv", "id,date", "e0,2023-01", "e1,soon")
     text("twodates.csv", "id,date", "e0,2023-01-05", "e1,05/2023", "e2,2023/02/01")
     text("mixeddates.csv", "id,date", "e0,2023-01-05", "e1,2023/02/01")
@@ -788,6 +801,16 @@ POOLS = [
     Bad("compare", "pool.npz a b --level 0", "--level is 0"),
     Bad("compare", "pool.npz a b --groups repo", "no column 'repo'"),
     Bad("compare", "absent.csv a b", "does not exist"),
+    Bad(
+        "compare", "asked1.csv point.csv", "(0 in common): only 'asked1' has '0', only 'point' has '0.0'; write the ids"
+    ),
+    Bad("compare", "asked1.csv asked2.csv", "under the id '0' 'asked1' has another example than 'asked2'"),
+    Bad("compare", "asked1.csv asked2.csv --missing absent", "'who?', not 'why?', and so with 2 of 2"),
+    Bad("compare", "asked3.csv asked4.csv", "or join them by their texts with --ids-key question"),
+    Bad("compare", "asked1.csv asked3.csv", "'asked3' has no ids of its examples but 'asked1' has, such as '0'"),
+    Bad("compare", "strict loose", "'strict' is scored by acc (lm-evaluation-harness) but 'loose' by acc_norm"),
+    Bad("compare", "shifted.csv", "'b' predicts 4 but never 0; it is right on 0 of 40 examples, and would be on 40"),
+    Bad("budget", "asked.csv", "leave it out with --exclude question"),
     Bad("compare", "latin.csv a b", "is not UTF-8 text"),
     Bad("compare", "ragged.csv a b", "data row 2 has 3 cells"),
 ]
@@ -821,6 +844,7 @@ EXPOSURES = [
     Bad("exposure", "pool.csv --models dates.csv --items dates.csv", "has no column 'model' (--models)"),
     Bad("exposure", "onemodel.csv --seen onemodel.csv", "has 1 model; at least 3 are needed"),
     Bad("exposure", "pool.csv --seen absent.csv", "absent.csv does not exist"),
+    Bad("exposure", "pool.csv --seen seenrows.csv", "--seen has no ids of its examples but pool.csv has, such as 'e0'"),
     Bad("exposure", "pool.csv --seen halves.csv", "(--seen) must hold 1 where a model could have seen an example"),
 ]
 
@@ -832,6 +856,7 @@ OPTIONS = [
     Bad("options", f"sameoptions.jsonl {ENDPOINT}", "same"),
     Bad("options", f"allnumbers.jsonl {ENDPOINT}", "no item of allnumbers.jsonl has options whose order is arbitrary"),
     Bad("options", f"pool.csv {ENDPOINT}", "question"),
+    Bad("options", f"either.jsonl {ENDPOINT}", "the answer 0 can be read as a number and as the text of an option"),
     Bad("options", f"absent.jsonl {ENDPOINT}", "absent.jsonl does not exist"),
     Bad("options", f"nosplits {ENDPOINT}", "should hold splits of a data set (dataset_dict.json), but has none"),
     Bad("options", f"trees.jsonl {ENDPOINT}", "no terminal to confirm on; add --yes to send the requests"),

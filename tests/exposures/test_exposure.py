@@ -599,6 +599,22 @@ class TestNamesInAnIndex:
         named = pandas.Series(cutoffs, index=[11 - i for i in range(12)])
         self.same(self.read(table, dates=DATES, cutoffs=named), self.read(table, dates=DATES, cutoffs=cutoffs))
 
+    def test_seen_of_other_examples(self):
+        """By ids, and what stands under them; never by row where one of the two has ids."""
+        right = np.random.default_rng(0).random((4, 6)) < 0.5
+        flags = np.arange(24).reshape(4, 6) % 3 == 0
+        ids, asked = [f"q{i}" for i in range(6)], [f"Question {i}?" for i in range(6)]
+        table = Predictions.from_correct(right, ids=ids, columns={"question": asked})
+        for seen, told in (
+            (Predictions.from_correct(flags), "`seen` has no ids of its examples but arrays has, such as 'q0'"),
+            (Predictions.from_correct(flags, ids=ids, columns={"question": [*asked[:5], "Who?"]}),
+             r"`seen` has another example 'q5' than arrays: its 'question' is 'Who\?', not 'Question 5\?'"),
+        ):  # fmt: skip
+            with pytest.raises(InputError, match=told):
+                exposure(table, seen=seen)
+        with pytest.raises(InputError, match="arrays has no ids of its examples but `seen` has"):
+            exposure(right, seen=Predictions.from_correct(flags, ids=ids))
+
     def test_seen(self, given):
         pandas, table, names, ids, _, seen = given
         wanted = self.read(table, seen=seen)

@@ -366,8 +366,30 @@ class TestBadInput:
             Scores(values=others[0], columns={"document": d, **beside}, name="old", **of) for d in (documents, moved)
         ]
         assert audit_scores(*sets, references=others[:1], n_resamples=99)
-        told = "'q550' is another document for the reference old than for the model, as are 9 others of 260"
+        told = (
+            "control example 'q550' is another one for the reference old .arrays., whose 'document' is 'text q559', "
+            "than for the model, whose is 'text q550', as are 9 others of 260"
+        )
         self.refused(told, *sets, references=others[1:])
+
+    def test_references_that_ask_something_else(self, data):
+        """By id or by row, and by any column of texts under a usual name, as in a plain table."""
+        model, others, ids, _ = data
+        texts = np.array([f"What is {i}?" for i in ids], dtype=object)
+        moved = np.roll(texts, 1)
+        for given in (ids, None):
+            sets = [
+                Scores(values=model[part], kind="margin", columns={"question": texts[part]},
+                       ids=None if given is None else given[part])
+                for part in (slice(N), slice(N, None))
+            ]  # fmt: skip
+            pair = tuple(
+                Scores(values=others[0][part], kind="margin", columns={"question": moved[part]}, name="old",
+                       ids=None if given is None else given[part])
+                for part in (slice(N), slice(N, None))
+            )  # fmt: skip
+            which = "'q0'" if given is not None else "0"
+            self.refused(f"test example {which} is another one for the reference old", *sets, references=[pair])
 
     def test_options(self, data):
         model, _, _, _ = data

@@ -55,7 +55,7 @@ def model_of(rows, memorised=(), letters=(), bias=0.0, tells=True):
             scores[right] += 3
         if question in letters:
             scores[answer] += 3
-        return np.array(scores) if tells else int(np.argmax(scores))
+        return np.array(scores) - np.logaddexp.reduce(scores) if tells else int(np.argmax(scores))
 
     return choose
 
@@ -447,6 +447,19 @@ def test_nothing_is_asked_where_it_is_not_confirmed():
     with pytest.raises(InputError, match="too dear"):
         options(rows, lambda question, shown: met.append(0), orders=3, repeats=5, confirm=refuse)
     assert met == [20 * 4 + 5]
+
+
+@pytest.mark.parametrize(
+    "said", [[1.0, 3.0, 0.5, 2.0], [0.1, 0.2, 0.6, 0.1], np.array([0, 0, 1, 0]), [-1, -2, -3, np.inf]]
+)
+def test_numbers_above_0_are_no_log_probabilities(said):
+    """Losses would choose the option that is least likely, in every order."""
+    told = f"<lambda> returned .* of which {max(said):g} is above 0 and no log-probability; .*of losses the negative"
+    with pytest.raises(InputError, match=told):
+        options(benchmark(4), lambda question, shown: said)
+    rows = benchmark(24)
+    for said in ([0.0, -np.inf, -np.inf, -np.inf], [1e-6, -9, -9, -9], [0.0] * 4):
+        assert options(rows, lambda question, shown, said=said: said, orders=3, n_resamples=99)
 
 
 def test_functions_that_write():

@@ -207,6 +207,11 @@ BAD = [
         "row 1: 'choices' has two options with the label 'A'; leave out",
     ),
     (one(choices="['x' 'y']"), "not one without commas, as numpy prints it: save Parquet or JSONL"),
+    (
+        answers(1, 0, 2, options=(2, 0, 1)),
+        "the answer 1 can be read as a number and as the text of an option, and these",
+    ),
+    (answers(1.0, 0.0, options=("1", "2", "0")), "can be read as a number and as the text of an option, and these are"),
     (answers("1", "2", options=("2", "1", "0")), "can be read as a number and as the text of an option, and these are"),
     ([{**LAYOUTS["MMLU-Pro"], "answer": "D"}], "'answer_index' is 2 and 'answer' is 'D', which are two options"),
     ([{**LAYOUTS["TruthfulQA"], "mc1_targets": {"x": 1, "y": 1}}], "marks 2 options as right, where one is needed"),
@@ -368,3 +373,24 @@ def test_broken_rows_are_left_out_where_that_was_asked_for():
     pro, other = LAYOUTS["MMLU-Pro"], {**LAYOUTS["MMLU-Pro"], "answer": "D"}
     rows = [{**row, "question_id": i} for i, row in enumerate([pro, other, {**pro, "answer_index": None}, pro, pro])]
     assert read_items(rows, skip_broken=True).broken == {"1": "broken_answer", "2": "broken_answer"}
+
+
+def test_numbers_beside_options_that_are_numbers():
+    """They may count options, or be what an option says: which, says the column, the argument, or that one fits."""
+    rows = answers(1, 0, 2, options=(2, 0, 1))
+    counted = [1, 0, 2]
+    assert [item.answer for item in read_items(rows, answers_from=0)] == counted
+    for spelled in (int, str):
+        named = [{"answer_index" if key == "answer" else key: spelled(value) if key == "answer" else value
+                  for key, value in row.items()} for row in rows]  # fmt: skip
+        assert [item.answer for item in read_items(named)] == counted
+    for given in ((20, 30), (20.0, 30.0), ("20", "30")):
+        assert [item.answer for item in read_items(answers(*given, options=(10, 20, 30)))] == [1, 2]
+    assert read_items(answers(0.5, options=(0.25, 0.5)))[0].answer == 1
+    assert [item.answer for item in read_items(answers(0, 1, options=(0, 1, 2)))] == [0, 1]  # both say the same
+
+
+def test_true_and_false_name_options():
+    for names in (("False", "True"), ("true", "false"), (False, True)):
+        found = read_items(answers(True, False, options=names))
+        assert [item.options[item.answer].lower() for item in found] == ["true", "false"]

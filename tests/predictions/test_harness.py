@@ -280,7 +280,7 @@ class TestTasks:
         rows = json.loads(broken.read_text())
         broken.write_text(json.dumps(rows[1:]))
         with pytest.raises(
-            InputError, match=r"different examples under the task 'mmlu:subject=anatomy': .*2 in common"
+            InputError, match=r"different examples under the task 'mmlu:subject=anatomy', .*2 in common"
         ):
             load_predictions(tmp_path / "helm")
         assert load_predictions(tmp_path / "helm", missing="absent").n_missing == 1

@@ -235,3 +235,93 @@ class TestAnswersInSeveralFiles:
         files[1].write_text("id,label,a\ny,p,r\nz,p,q\n")  # wrong by either label
         with pytest.raises(InputError, match="the label of example 'y' is p for 'a' but q in a table before it"):
             load_predictions(files)
+
+
+class TestWhatIsAsked:
+    """One id, or one row, is one example: where it asks something else of another model it is refused."""
+
+    ASKED = ("1 + 1?", "2 + 2?", "3 + 3?", "4 + 4?")
+
+    def write(self, path, asked, *, ids="wxyz", model=None):
+        head = ",".join((["model"] if model else []) + (["id"] if ids else []) + ["question", "correct"])
+        rows = [
+            ",".join(([model] if model else []) + ([ids[i]] if ids else []) + [text, str(i % 2)])
+            for i, text in enumerate(asked)
+        ]
+        path.write_text("\n".join([head, *rows]) + "\n")
+        return path
+
+    def test_by_id(self, tmp_path):
+        a = self.write(tmp_path / "a.csv", self.ASKED)
+        b = self.write(tmp_path / "b.csv", [f" {text.replace(' ', '  ')}" for text in self.ASKED])  # white space aside
+        assert load_predictions([a, b]).columns["question"].tolist() == list(self.ASKED)
+        b = self.write(tmp_path / "b.csv", [*self.ASKED[:2], "5 + 5?", ""])  # nothing is not another text
+        told = r"under the id 'y' 'a' has another example than 'b': its 'question' is '3 \+ 3\?', not '5 \+ 5\?', "
+        for absent in (None, "absent"):
+            with pytest.raises(InputError, match=told + "and so with 1 of 3.*`exclude='question'`"):
+                load_predictions([a, b], missing=absent)
+        assert load_predictions([a, b], exclude="question").n_examples == 4
+        prompts = {"a": ["who?", None], "b": ["who?", "when?"], "c": ["why?", None]}
+        tables = [
+            Predictions.from_correct([[1, 0]], names=[name], ids=["p", "q"], columns={"prompt": texts})
+            for name, texts in prompts.items()
+        ]
+        assert align(tables[:2]).columns["prompt"].tolist() == ["who?", "when?"]
+        with pytest.raises(InputError, match="under the id 'p' 'a' has another example than 'c'"):
+            align(tables)
+
+    def test_long_texts_are_shown_where_they_part(self, tmp_path):
+        texts = [f"{'Read this. ' * 30}{end}" for end in ("Then say A.", "Then say B.")]
+        a, b = (self.write(tmp_path / f"{i}.csv", [text, "x"], ids="pq") for i, text in enumerate(texts))
+        with pytest.raises(InputError, match=r"is '\.\.\.Then say A\.', not '\.\.\.Then say B\.'"):
+            load_predictions([a, b])
+
+    def test_by_row(self, tmp_path):
+        a = self.write(tmp_path / "a.csv", self.ASKED, ids="")
+        b = self.write(tmp_path / "b.csv", self.ASKED[::-1], ids="")
+        with pytest.raises(InputError, match=r"in row 1 'a' has another example than 'b'.*`ids_key='question'`"):
+            load_predictions([a, b])
+        joined = load_predictions([a, b], ids_key="question")
+        assert (joined.ids, joined.correct.astype(int).tolist()) == (self.ASKED, [[0, 1, 0, 1], [1, 0, 1, 0]])
+        b = self.write(tmp_path / "b.csv", self.ASKED, ids="")
+        assert load_predictions([a, b]).n_examples == 4
+
+    def test_rows_of_a_long_table(self, tmp_path):
+        a = self.write(tmp_path / "a.csv", self.ASKED, model="a").read_text()
+        b = self.write(tmp_path / "b.csv", [*self.ASKED[:3], "5 + 5?"], model="b").read_text().split("\n", 1)[1]
+        path = tmp_path / "x.csv"
+        path.write_text(a + b)
+        with pytest.raises(InputError, match=r"x.csv: under the id 'z' 'a' has another example than 'b'.*1 of 4"):
+            load_predictions(path)
+        assert load_predictions(path, exclude="question").names == ("a", "b")
+        path.write_text(a + b.replace("5", "4"))
+        assert load_predictions(path).columns["question"].tolist() == list(self.ASKED)
+
+    def test_one_model_in_several_files(self, tmp_path):
+        a = self.write(tmp_path / "a.csv", self.ASKED, model="a")
+        b = self.write(tmp_path / "b.csv", self.ASKED[::-1], model="a")
+        with pytest.raises(InputError, match="under the id 'w' 'a' has another example than 'a'"):
+            load_predictions([a, b], repeats="trials")
+
+    def test_ids_in_some_files_only(self, tmp_path):
+        """Rows may stand in any order beside ids that do not say which row is which."""
+        a = self.write(tmp_path / "a.csv", self.ASKED)
+        b = self.write(tmp_path / "b.csv", self.ASKED, ids="")
+        for pair in ([a, b], [b, a]):
+            with pytest.raises(InputError, match=r"2 files: 'b' has no ids of its examples but 'a' has, such as 'w'"):
+                load_predictions(pair)
+
+    def test_ids_that_are_written_in_two_ways(self, tmp_path):
+        """An id that each of them lacks shows it; where nothing is shared, nothing is left to count as not run."""
+        a = self.write(tmp_path / "a.csv", self.ASKED[:2], ids=["0", "10"])
+        for ids, told in (
+            (
+                ["0.0", "10.0"],
+                r"\(0 in common\): only 'a' has '0', only 'b' has '0.0'; write the ids of equal examples alike",
+            ),
+            (["00", "10"], r"\(1 in common\): only 'a' has '0', only 'b' has '00'; run .*`missing=\"absent\"`"),
+        ):
+            b = self.write(tmp_path / "b.csv", self.ASKED[:2], ids=ids)
+            with pytest.raises(InputError, match=told) as caught:
+                load_predictions([a, b])
+            assert ("absent" in str(caught.value)) == ("10" in ids)

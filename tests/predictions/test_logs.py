@@ -309,3 +309,167 @@ class TestInspect:
         path.write_bytes(content)
         with pytest.raises(InputError, match=r"x.eval is damaged or cut short"):
             load_predictions(path)
+
+
+class TestRunningNumbers:
+    """inspect_ai numbers samples without ids in the order of the run, which it may have shuffled."""
+
+    INPUTS = tuple(f"What is {i} plus 1?" for i in range(6))
+
+    def write(self, folder, model, order, *, right=(0, 1, 2), inputs=None, ids=None, **changes):
+        log = json.loads((DATA / "inspect" / "json" / "alpha.json").read_text())
+        log["eval"]["model"] = model
+        inputs = inputs or self.INPUTS
+        log["samples"] = [
+            {"id": ids[i] if ids else number + 1, "epoch": 1, "input": inputs[i], "target": "1",
+             "scores": {"match": {"value": "C" if i in right else "I"}}, **changes}
+            for number, i in enumerate(order)
+        ]  # fmt: skip
+        folder.mkdir(exist_ok=True)
+        (folder / f"{model}.json").write_text(json.dumps(log))
+        return folder
+
+    def test_shuffled_runs_are_joined_by_input(self, tmp_path):
+        self.write(tmp_path, "a", [0, 1, 2, 3, 4, 5])
+        self.write(tmp_path, "b", [3, 5, 0, 1, 2, 4], right=(0, 1, 2, 3))
+        table = load_predictions(tmp_path)
+        assert table.columns["input"].tolist() == list(self.INPUTS)
+        assert table.correct.astype(int).tolist() == [[1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 0, 0]]
+        assert table.source.endswith(", samples joined by input")
+        assert not set(table.ids) & {f"sums/{i}" for i in range(1, 7)}  # a file of dates by number must not fit
+        apart = [self.write(tmp_path / m, m, o) for m, o in (("c", [0, 1, 2, 3]), ("d", [5, 2, 3, 0]))]
+        with pytest.raises(InputError, match=r"'c' 4 and 'd' 4 \(3 in common\)"):
+            load_predictions(apart)
+        assert load_predictions(apart, missing="absent").n_examples == 5  # folders as their files
+        assert load_predictions(apart, exclude="input").ids == tuple(f"sums/{i}" for i in range(1, 5))
+
+    def test_trials_of_one_model(self, tmp_path):
+        runs = [self.write(tmp_path / name, "a", order, right=(0,)) for name, order in
+                (("x", range(6)), ("y", range(5, -1, -1)))]  # fmt: skip
+        table = load_predictions(runs, repeats="trials")
+        assert table.scores.tolist() == [[1, 0, 0, 0, 0, 0]]
+        assert table.columns["input"].tolist() == list(self.INPUTS)
+        runs[1] = self.write(runs[1], "a", range(6), inputs=["", *self.INPUTS[:5]], ids="uvwxyz")
+        runs[0] = self.write(runs[0], "a", range(6), ids="uvwxyz")
+        with pytest.raises(InputError, match=r"under the id 'sums/v' 'a .*' has another example than 'a .*5 of 6"):
+            load_predictions(runs, repeats="trials")
+
+    def test_the_same_order_keeps_its_numbers(self, tmp_path):
+        for model in "ab":
+            self.write(tmp_path, model, [3, 5, 0, 1, 2, 4])
+        assert load_predictions(tmp_path).ids == tuple(f"sums/{i}" for i in range(1, 7))
+
+    @pytest.mark.parametrize("why", ["ids", "repeated", "choices", "version"])
+    def test_refused(self, tmp_path, why):
+        """Named samples are not renamed; inputs that repeat cannot tell, nor can those of another version."""
+        ids = "uvwxyz" if why == "ids" else None
+        inputs = [*self.INPUTS[:5], self.INPUTS[0]] if why == "repeated" else self.INPUTS
+        others = [f"{text} Say it." for text in inputs] if why == "version" else inputs
+        self.write(tmp_path, "a", range(6), inputs=inputs, ids=ids)
+        more = {"choices": ["1", "2"]} if why == "choices" else {}
+        moved = "vuwxyz" if why == "ids" else None
+        order = range(6) if why == "ids" else [1, 0, 2, 3, 4, 5]
+        self.write(tmp_path, "b", order, inputs=others, ids=moved, **more)
+        for missing in (None, "absent"):
+            with pytest.raises(
+                InputError, match=r"under the id 'sums/.' 'a' has another example than 'b': its 'input'"
+            ):
+                load_predictions(tmp_path, missing=missing)
+
+
+class TestScoredBy:
+    """Which metric and filter, scorer or column was read stands on every page; models are compared by one."""
+
+    def write(self, home, model, *, metrics=("acc",), filters=("none",), task="t", n=6, shift=0):
+        folder = home / model
+        folder.mkdir(parents=True, exist_ok=True)
+        rows = [
+            {"doc_id": i, "doc": {"question": f"Why {i}?"}, "resps": [], "filter": f, "metrics": list(metrics),
+             **{metric: float((i + shift) % (2 + j) == 0) for j, metric in enumerate(metrics)}}
+            for i in range(n) for f in filters
+        ]  # fmt: skip
+        lines = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / f"samples_{task}_2026-01-01T00-00-00.jsonl").write_text(lines)
+        return folder
+
+    def test_the_default_is_told_too(self, tmp_path):
+        for model in "ab":
+            self.write(tmp_path, model, metrics=("acc_norm", "acc"))
+            self.write(tmp_path, model, metrics=("exact_match",), filters=("strict", "loose"), task="g")
+        table = load_predictions(tmp_path, metric=",strict")
+        both = (
+            "exact_match, strict (lm-evaluation-harness) on 'g'",
+            "acc (lm-evaluation-harness) on 't'",
+        )
+        assert table.scored_by == "; ".join(both)
+        parts = table.by("task")
+        assert [parts[task].select(["a"]).scored_by for task in "gt"] == [text.rpartition(" on ")[0] for text in both]
+        for suffix in ("npz", "csv", "json", "jsonl"):
+            table.save(tmp_path / f"saved.{suffix}")
+            assert load_predictions(tmp_path / f"saved.{suffix}").scored_by == table.scored_by
+        assert load_predictions(tmp_path, metric="acc_norm", task="t").scored_by == "acc_norm (lm-evaluation-harness)"
+
+    def test_on_every_page(self, tmp_path):
+        for i in range(4):
+            self.write(tmp_path, f"m{i}", n=40, shift=i % 2)
+        table = load_predictions(tmp_path)
+        seen = [[(i + j) % 2 for j in range(40)] for i in range(4)]
+        told = "acc (lm-evaluation-harness)"
+        for result in (
+            heldout.budget(table), heldout.compare(table, "m0", "m1"), heldout.compare_all(table),
+            heldout.exposure(table, seen=seen, n_resamples=9),
+        ):  # fmt: skip
+            assert result.to_dict()["scored_by"] == told
+            text = str(result)
+            assert "Scored by" in text
+            assert told in text
+        assert heldout.compare([[1, 0], [0, 1]]).to_dict()["scored_by"] is None
+        assert "Scored by" not in str(heldout.compare([[1, 0], [0, 1]]))
+
+    def test_different_metrics_are_not_compared(self, tmp_path):
+        self.write(tmp_path / "metric", "a", metrics=("acc",))
+        self.write(tmp_path / "metric", "b", metrics=("acc_norm",))
+        self.write(tmp_path / "filter", "a", filters=("strict",))
+        self.write(tmp_path / "filter", "b", filters=("loose",))
+        for name, told in (("metric", "acc but 'b' by acc_norm"), ("filter", "acc, strict but 'b' by acc, loose")):
+            told = re.escape(told.replace(" but", " (lm-evaluation-harness) but")) + ".* on 't/0'.*`metric`"
+            for paths in (tmp_path / name, [tmp_path / name / model for model in "ab"]):
+                for missing in (None, "absent"):
+                    with pytest.raises(InputError, match=f"'a' is scored by {told}"):
+                        load_predictions(paths, missing=missing)
+        self.write(tmp_path / "filter", "c", filters=("strict", "loose"))
+        assert load_predictions(tmp_path / "filter", metric=",strict", exclude="b").names == ("a", "c")
+        with pytest.raises(InputError, match="'a' is scored by acc, strict"):  # b has no choice, and another filter
+            load_predictions(tmp_path / "filter", metric=",strict")
+
+    def test_scorers(self, tmp_path):
+        log = json.loads((DATA / "inspect" / "json" / "alpha.json").read_text())
+        for model, scorer in (("a", "match"), ("b", "includes")):
+            for sample in log["samples"]:
+                sample["scores"] = {scorer: next(iter(sample["scores"].values()))}
+            log["eval"]["model"] = model
+            (tmp_path / f"{model}.json").write_text(json.dumps(log))
+        with pytest.raises(InputError, match=r"'a' is scored by match \(inspect_ai\) but 'b' by includes"):
+            load_predictions(tmp_path)
+        assert load_predictions(tmp_path / "a.json").scored_by == "match (inspect_ai)"
+        log["eval"]["model"] = "a"
+        (tmp_path / "b.json").write_text(json.dumps(log))
+        with pytest.raises(InputError, match=r"'a \(.*a.json\)' is scored by match .* on 'sums'"):
+            load_predictions(tmp_path, repeats="trials")
+
+    def test_columns_of_tables(self, tmp_path):
+        path = tmp_path / "x.csv"
+        path.write_text("model,id,acc,exact_match\na,1,1,0\na,2,1,1\nb,1,1,0\nb,2,0,1\n")
+        assert load_predictions(path).scored_by == "acc"
+        assert load_predictions(path, correct_key="exact_match").scored_by == "exact_match"
+        path.write_text("model,id,correct,prediction,label\na,1,1,x,x\nb,1,1,x,y\n")
+        assert load_predictions(path).scored_by == "correct"
+        path.write_text("model,id,acc\na,1,1\nb,1,0\n")  # no choice
+        assert load_predictions(path).scored_by is None
+        heads = ("acc,exact_match", "correct,acc")
+        paths = [tmp_path / f"{i}.csv" for i in range(2)]
+        for one, head in zip(paths, heads, strict=True):
+            one.write_text(f"id,{head}\n1,{','.join('1' * len(head.split(',')))}\n")
+        assert load_predictions(paths, correct_key="acc").scored_by == "acc"
+        with pytest.raises(InputError, match="is scored by acc but '1' by correct"):
+            load_predictions(paths)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from heldout.errors import InputError
-from heldout.predictions import Predictions
+from heldout.predictions import Predictions, load_predictions
 
 LABELS = [0, 1, 2, 2]
 CELLS = [[0, 1, 2, 0], [0, 2, 2, 2]]
@@ -145,6 +145,56 @@ def test_classes():
         Predictions.from_arrays(cells, labels, classes="all")
     unread = Predictions.from_arrays([[0, -1, 2]], labels, classes=3)  # below 0: no answer, and wrong
     assert unread.correct.tolist() == [[True, False, True]]
+
+
+def test_fractions_are_no_right_and_wrong():
+    with pytest.raises(
+        InputError, match=r"the cell \(0, 0\) holds 0.05, but only 1 .* to heldout.Predictions.from_scores"
+    ):
+        Predictions.from_correct([[0.05, 1]])
+    with pytest.raises(InputError, match=r"'a' holds 1.5 on the example 0, but only 1 .*marked with `missing`"):
+        Predictions.from_correct([[1.5, 1]], names=["a"])
+
+
+class TestEachModelsNumbering:
+    """A sound model beside it does not hide one that counts classes from another number."""
+
+    LABELS = np.arange(40) % 4
+    SOUND = np.where(np.arange(40) % 5 == 0, 0, LABELS)
+
+    @pytest.mark.parametrize(("first", "step"), [(0, 1), (1, -1)])
+    @pytest.mark.parametrize("dtype", [np.int64, np.uint8])
+    def test_refused(self, first, step, dtype):
+        labels, shifted = (self.LABELS + first).astype(dtype), (self.SOUND + first + step).astype(dtype)
+        cells = [(self.SOUND + first).astype(dtype), shifted]
+        beyond, other = (4, 0) if step > 0 else (0, 4)
+        told = f"labels are {first} to {first + 3}, and 'b' predicts {beyond} but never {other}; it is right on "
+        with pytest.raises(InputError, match=f"{told}.* and would be on 34 with 1 "):
+            Predictions.from_arrays(cells, labels, names=["a", "b"])
+        table = Predictions.from_arrays(cells, labels, names=["a", "b"], classes=5 if first == 0 else "any")
+        assert table.correct[1].sum() < 10
+
+    def test_files_and_gaps(self, tmp_path):
+        """Cells that were not run say nothing; files are looked at together."""
+        said = self.SOUND + 1
+        paths = []
+        for name, cells in (("a", self.SOUND), ("b", said)):
+            paths.append(tmp_path / f"{name}.csv")
+            rows = [f"{i},{label},{cell}" for i, (label, cell) in enumerate(zip(self.LABELS, cells, strict=True))]
+            paths[-1].write_text("\n".join(["id,label,prediction", *rows]))
+        with pytest.raises(InputError, match="'b' predicts 4 but never 0"):
+            load_predictions(paths)
+        gaps = np.where(np.arange(40) == 1, 0, said)  # its only 0
+        observed = [np.ones(40, dtype=bool), np.arange(40) != 1]
+        with pytest.raises(InputError, match="'b' predicts 4 but never 0"):
+            Predictions.from_arrays([self.SOUND, gaps], self.LABELS, names=["a", "b"], observed=observed)
+
+    def test_a_code_of_no_class_is_no_numbering(self):
+        """-1 stands for no answer, and a class that is never named for a weak model."""
+        said = np.where(self.LABELS == 3, -1, self.LABELS)
+        assert Predictions.from_arrays([self.SOUND, said], self.LABELS).correct[1].sum() == 30
+        said = np.where(self.LABELS == 0, 4, self.LABELS)
+        assert Predictions.from_arrays([self.SOUND, said], self.LABELS).correct[1].sum() == 30
 
 
 @pytest.mark.parametrize(

@@ -322,6 +322,7 @@ class _Run:
             steps=self.steps,
             seed=self.seed,
             source=b.source,
+            scored_by=b.scored_by,
             data_digest=b.digest,
             version=__version__,
             **rest,

@@ -14,6 +14,7 @@ from heldout.errors import InputError
 from heldout.exposures.dates import Days, read_dates
 from heldout.frames import MAKERS, is_frame
 from heldout.predictions import Predictions, load_predictions
+from heldout.predictions.item_columns import told_apart
 from heldout.predictions.values import as_text, is_gap, listing, repeated
 from heldout.statistics.margins import MISSING, Cells
 
@@ -44,6 +45,7 @@ class Board:
     halved: bool  # scores or trials that were made right or wrong
     source: str
     digest: str
+    scored_by: str | None
 
     @property
     def right(self) -> NDArray[np.bool_]:
@@ -123,6 +125,7 @@ def read_board(
         halved=not table.is_binary or table.trials is not None,
         source=table.source,
         digest=table.digest(),
+        scored_by=table.scored_by,
     )
 
 
@@ -168,6 +171,7 @@ def _given(table: Predictions, seen: Any) -> tuple[Flags, Flags]:
         places = _places(table, seen)
         if (places < 0).all():
             raise InputError(f"`seen` and {table.source} share no example; are the ids the same?")
+        _check_asked(table, seen, places)
         blank = [] if seen.observed is None else np.argwhere(~seen.observed).tolist()
         if blank:
             i, j = blank[0]
@@ -186,6 +190,22 @@ def _given(table: Predictions, seen: Any) -> tuple[Flags, Flags]:
             f"`seen` has shape {values.shape}; it must be a table of 0 and 1, {(table.n_models, table.n_examples)}."
         )
     return values.astype(bool), np.ones(table.n_models, dtype=bool)
+
+
+def _check_asked(table: Predictions, seen: Predictions, places: NDArray[np.intp]) -> None:
+    """An example that asks something else in `seen` is another example."""
+    there = np.flatnonzero(places >= 0)
+    apart = told_apart(
+        {name: values[there] for name, values in table.columns.items()},
+        {name: values[places[there]] for name, values in seen.columns.items()},
+    )
+    if apart is not None:
+        place, (asked, other) = int(there[apart.place]), apart.asked()
+        raise InputError(
+            f"`seen` has another example {place if table.ids is None else repr(table.ids[place])} than {table.source}: "
+            f"its {apart.column!r} is {other}, not {asked}, and so with {apart.count:,} of {len(there):,}; give both "
+            "the same ids."
+        )
 
 
 def _of_frame(table: Predictions, frame: Any) -> Predictions | NDArray[Any]:
@@ -212,6 +232,13 @@ def _places(table: Predictions, seen: Predictions) -> NDArray[np.intp]:
     if seen.ids is not None and table.ids is not None:
         place = {name: j for j, name in enumerate(seen.ids)}
         return np.array([place.get(name, -1) for name in table.ids], dtype=np.intp)
+    if (seen.ids is None) != (table.ids is None):
+        having, lacking = ("`seen`", table.source) if table.ids is None else (table.source, "`seen`")
+        raise InputError(
+            f"{lacking} has no ids of its examples but {having} has, such as {(table.ids or seen.ids or ('',))[0]!r}, "
+            "so that nothing says whether they stand in the same order; give both a column of ids, or neither where "
+            "rows are in one order."
+        )
     if seen.n_examples != table.n_examples:
         raise InputError(f"`seen` has {seen.n_examples:,} examples but {table.source} has {table.n_examples:,}.")
     return np.arange(table.n_examples)

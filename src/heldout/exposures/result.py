@@ -104,6 +104,8 @@ class ExposureResult(Result):
         Strata in which nothing can be traded, so that they say nothing.
     n_resamples, steps, seed : int
         What `exposure` was given, or chose.
+    scored_by : str or None
+        The metric and filter, the scorer or the column, where the files had a choice.
     source, data_digest, version, created : str
         What came in, a hash of it; what made the result, and when.
 
@@ -168,6 +170,7 @@ class ExposureResult(Result):
     source: str
     data_digest: str
     version: str
+    scored_by: str | None = None
     created: str = field(default_factory=today)
 
     @property

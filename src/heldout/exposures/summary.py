@@ -253,6 +253,8 @@ def _facts(result: ExposureResult) -> Iterator[tuple[str, str]]:
     lacking = "without a date" if result.months is not None else "of which it is not known who could have seen them"
     undated = f", {lacking}: {result.n_undated:,}" if result.n_undated else ""
     yield "Examples", f"{result.n_examples:,}{undated}{missing}"
+    if result.scored_by is not None:
+        yield "Scored by", result.scored_by
     if result.halved:
         yield "Right or wrong", "several trials, or a score between 0 and 1, count as right from one half on"
     if math.isfinite(result.placebo_spread):

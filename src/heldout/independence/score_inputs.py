@@ -270,18 +270,20 @@ def join_part(given: Scores | ArrayLike, name: str, of: Scores, what: str) -> Sc
                 "reference must be scored on both sets (a file of both, or `reference_control_scores`)."
             )
         part = part.pick(of.ids)
-        apart = told_apart(of.columns, part.columns)
-        if len(apart):
-            raise InputError(
-                f"the example {of.ids[apart[0]]!r} is another document for the reference {name} than for the model, as "
-                f"are {len(apart) - 1:,} others of {len(of):,} ({part.source}); score both on the same version of the "
-                "data."
-            )
-        return part
-    if len(part) != len(of):
+    elif len(part) != len(of):
         raise InputError(
             f"the reference {name} has {len(part):,} {what} scores but the model {len(of):,}; both need the same "
             "examples in the same order, or ids to join them by."
+        )
+    apart = told_apart(of.columns, part.columns)
+    if apart is not None:
+        asked, other = apart.asked()
+        ids = of.ids or part.ids
+        raise InputError(
+            f"the {what} example {apart.place if ids is None else repr(ids[apart.place])} is another one for the "
+            f"reference {name} ({part.source}), whose {apart.column!r} is {other}, than for the model, whose is "
+            f"{asked}, as are {apart.count - 1:,} others of {len(of):,}; score both on the same version of the data"
+            f"{'.' if ids is not None and part.ids is not None else ', in the same order, or give ids to join by.'}"
         )
     return part
 

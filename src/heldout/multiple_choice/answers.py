@@ -66,15 +66,19 @@ def refusal(errors: Sequence[BrokenRowError], n: int) -> InputError:
     return InputError(f"{errors[0]}{and_more(len(errors), n)}; {errors[0].hint}{SKIP}.")
 
 
-def read_answers(rows: Sequence[Row], *, column: str, answers_from: int | None) -> list[int | BrokenRowError]:
+def read_answers(
+    rows: Sequence[Row], *, column: str, answers_from: int | None, counted: bool | None = None
+) -> list[int | BrokenRowError]:
     """Place of each row's right option, from 0; an error where a row has no answer, or not in the way of most rows.
 
     That way must be the only one that fits them: a column of numbers beside options that are numbers could mean
-    either.
+    either, unless it is known that they count options (`counted`; where None, only numbers that are written as text
+    could).
     """
     _check_base(rows, answers_from)
     answers_from = answers_from or 0
     found = {name: [read(row, answers_from) for row in rows] for name, read in WAYS.items()}
+    found[TEXT] = [_by_text(row, 0, counted) for row in rows]
     way = max(found, key=lambda name: len(rows) - found[name].count(None))
     best = found[way]
     fits = [i for i, place in enumerate(best) if place is not None]
@@ -90,7 +94,8 @@ def read_answers(rows: Sequence[Row], *, column: str, answers_from: int | None) 
         if at is not None and all(places[i] is not None for i in fits):
             raise InputError(
                 f"{rows[at].where}: the answer {rows[at].answer!r} can be read as {way} and as {name}, and these are "
-                "two options; write letters, or numbers in a column `answer_index`."
+                "two options; write letters, or numbers in a column `answer_index`, or say that they count options, "
+                "and from what, with `answers_from`."
             )
     return [
         _broken(row, column, way, answers_from, otherwise=any(places[i] is not None for places in found.values()))
@@ -207,11 +212,31 @@ def _by_number(row: Row, answers_from: int) -> int | None:
     return number - answers_from if 0 <= number - answers_from < len(row.options) else None
 
 
-def _by_text(row: Row, _: int) -> int | None:
-    if not isinstance(row.answer, str):
-        return None
-    text = row.answer.strip()
-    return row.options.index(text) if text in row.options else None
+def _by_text(row: Row, _: int, counted: bool | None = None) -> int | None:
+    for text in _spellings(row.answer, counted):
+        if text in row.options:
+            return row.options.index(text)
+    return None
+
+
+def _spellings(answer: Any, counted: bool | None) -> tuple[str, ...]:
+    """What an answer would be called as the text of an option.
+
+    Examples
+    --------
+    >>> _spellings(True, None), _spellings(2.0, False), _spellings(2, None), _spellings("2", True)
+    (('True', 'true'), ('2.0', '2'), (), ())
+    """
+    if isinstance(answer, (bool, np.bool_)):
+        return str(bool(answer)), str(bool(answer)).lower()
+    number = _number(answer)
+    if counted and number is not None:
+        return ()
+    if isinstance(answer, str):
+        return (answer.strip(),)
+    if counted is None or not isinstance(answer, (int, float, np.integer, np.floating)):
+        return ()
+    return (str(answer),) if number is None else (str(answer), str(number))
 
 
 def is_number(value: Any) -> bool:
@@ -235,4 +260,5 @@ def _number(value: Any) -> int | None:
     return int(float(value)) if isinstance(value, str) and NUMBER.fullmatch(value.strip()) else None
 
 
-WAYS: dict[str, Way] = {"a letter": _by_label, "a number": _by_number, "the text of an option": _by_text}
+TEXT = "the text of an option"
+WAYS: dict[str, Way] = {"a letter": _by_label, "a number": _by_number, TEXT: _by_text}

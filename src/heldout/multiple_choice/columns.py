@@ -159,7 +159,8 @@ class Columns:
         """Place of each right option, or what is broken; two columns that name it must agree."""
         column = self._answer or self._list or ""
         base = 0 if self._answer is None else keys.answers_from  # options that are marked are counted by us
-        found = read_answers(rows, column=column, answers_from=base)
+        counted = base is not None or _counts(column)
+        found = read_answers(rows, column=column, answers_from=base, counted=counted)
         unread = [place for place in found if isinstance(place, BrokenRowError)]
         if keys.skip_broken and 2 * len(unread) >= len(rows) > 0:
             raise InputError(
@@ -200,7 +201,7 @@ class Columns:
                 f"{rows[i].where}: {self._answer!r} is {shortened(rows[i].answer)} and {other!r} is "
                 f"{shortened(plain[i].get(other))}, which are two options"
             )
-            if self._answer is None or plain_name(self._answer) not in INDEX.usual:
+            if self._answer is None or not _counts(self._answer):
                 raise InputError(f"{told}, and both columns could hold the answers; choose with `answer_key`.")
             hint = "correct one of them, say which counts with `answer_key`, or "
             found[i] = BrokenRowError(told, "answer", hint)
@@ -231,10 +232,15 @@ def usual(names: Sequence[str], role: Role, taken: Collection[str]) -> list[str]
     return [name for name in found if name not in taken]
 
 
+def _counts(column: str) -> bool:
+    """Whether numbers in a column count options, by its name."""
+    return plain_name(column) in INDEX.usual
+
+
 def _answers_or_none(rows: list[Row], column: str, base: int) -> list[int | BrokenRowError] | None:
     """Places that a column names; None where it does not name one in every row."""
     try:
-        found = read_answers(rows, column=column, answers_from=base)
+        found = read_answers(rows, column=column, answers_from=base, counted=_counts(column) or None)
     except InputError:
         return None
     return None if any(isinstance(place, BrokenRowError) for place in found) else found

@@ -68,7 +68,8 @@ def read_items(
         strata without it.
     answers_from : {0, 1}, optional
         From what answers that are numbers count. Without it they do so from 0, and are refused where they seem to count
-        from 1: no answer is 0, and one is the number of options or there are many.
+        from 1: no answer is 0, and one is the number of options or there are many; and where they could also be what
+        other options say, unless the column is called `answer_index`.
     skip_broken : bool
         Leave out rows that are not complete items, and keep their ids, instead of refusing the file: no question, one
         option, the same option twice, an answer that names no option.

@@ -27,6 +27,7 @@ from heldout.predictions.keys import (
     NEVER_MODELS,
     PREDICTION,
     ROLE_NAMES,
+    SCORED,
     STRONG_NAMES,
     SUCCESSES,
     Options,
@@ -65,6 +66,9 @@ def from_columns(
     read = {key: column for key, column in columns.items() if key not in beside or plain_name(key) in ROLE_NAMES}
     model, example, roles = _roles(read, options, source=source)
     found = {role: columns[key] for role, key in roles.items() if key is not None}
+    scored = _scored_by(read, roles)
+    if scored is not None and SCORED not in beside:
+        beside[SCORED] = [scored] * len(columns[scored])
     if not found.keys() & {"correct", "predictions"}:
         if _models_in_rows(read, model, example, options, source=source):
             return _row_per_model(read, model, options, source=source, text=text)
@@ -105,6 +109,15 @@ def from_columns(
     return long_table(
         models, _with_tasks(ids, models, columns, rows), found, rows, options, source=source, beside=beside
     )
+
+
+def _scored_by(columns: dict[str, Column], roles: dict[str, str | None]) -> str | None:
+    """The column of right and wrong, or of scores, where another one could have been read."""
+    chosen = roles.get("correct")
+    names = {plain_name(key) for key in columns if key != chosen}
+    graded = names & {*CORRECT.usual, *CORRECT.weak}
+    said = names & {*PREDICTION.usual, *PREDICTION.weak} and names & {*LABEL.usual, *LABEL.weak}
+    return chosen if graded or said else None
 
 
 def _is_beside(key: str, column: Column, options: Options) -> bool:

@@ -46,7 +46,8 @@ def run(rows: list[dict[str, Any]], path: Path, options: Options) -> Run:
         raise InputError(
             f"{file_name(path)} has {said}; choose one with `metric` of {listing(sorted(values), len(values))}."
         )
-    return Run(model=model, task=task, cells={name: values[chosen].get(name, [None]) for name in instances}, path=path)
+    cells = {name: values[chosen].get(name, [None]) for name in instances}
+    return Run(model=model, task=task, cells=cells, path=path, scored_by=f"{chosen} (HELM)")
 
 
 def _mean(stat: dict[str, Any], instance: str, path: Path) -> float:

@@ -3,7 +3,8 @@
 One log is one model on one task. The tasks of a folder are pooled, so that an example's id is `task/sample id`. A
 score is right at "C", 1 or true and wrong at "I", 0, false or "N" (no prediction, which inspect_ai counts as 0 too),
 half right at "P", or a number. The epochs of a sample are its trials. A sample that ended in an error or was not scored
-is missing.
+is missing. inspect_ai numbers samples without ids in the order of the run: where that was shuffled, they are joined by
+their inputs.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 from heldout.errors import InputError, import_extra
 from heldout.predictions.keys import LONGEST_TEXT, Options, digest_column, digest_of
 from heldout.predictions.raw import damaged, read_json_file
+from heldout.predictions.running_numbers import joined_by_input
 from heldout.predictions.runs import Run, table_of_runs
 from heldout.predictions.table import Predictions
 from heldout.predictions.values import id_text, listing
@@ -70,12 +72,15 @@ def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions
                 "complete; finish it (inspect eval-retry) or leave it out."
             )
         facts = told_facts(samples, task, options)
-        runs.append(Run(model=model, task=task, cells=_marks(samples, options, path), facts=facts, path=path))
+        cells, scorer = _marks(samples, options, path)
+        scored_by = f"{scorer} (inspect_ai)"
+        runs.append(Run(model=model, task=task, cells=cells, facts=facts, path=path, scored_by=scored_by))
     options.use("metric")
     options.chosen_tasks(names, source=source)
     if not runs:
         options.exclude.kept(())
-    return table_of_runs(runs, options, source=source)
+    runs, by_input = joined_by_input(runs, INPUT)
+    return table_of_runs(runs, options, source=f"{source}, samples joined by input" if by_input else source)
 
 
 def whole_samples(path: Path) -> tuple[dict[str, Any], Iterator[dict[str, Any]]]:
@@ -222,8 +227,8 @@ def _member(archive: zipfile.ZipFile, path: Path, name: str) -> bytes:
     return content
 
 
-def _marks(samples: list[dict[str, Any]], options: Options, path: Path) -> dict[str, list[float | None]]:
-    """Scores of each sample, one for each epoch; None where it was not scored."""
+def _marks(samples: list[dict[str, Any]], options: Options, path: Path) -> tuple[dict[str, list[float | None]], str]:
+    """Scores of each sample, one for each epoch, None where it was not scored; and the scorer."""
     scorer, chosen = choose(samples, options.metric, path, trials=True)
     cells: dict[str, dict[str, float | None]] = {}
     for sample in chosen:
@@ -232,7 +237,7 @@ def _marks(samples: list[dict[str, Any]], options: Options, path: Path) -> dict[
         if epoch in trials:
             raise InputError(f"{path.name} has the sample {name!r} more than once; give every sample an id of its own.")
         trials[epoch] = _score(sample, scorer, path)
-    return {name: list(trials.values()) for name, trials in cells.items()}
+    return {name: list(trials.values()) for name, trials in cells.items()}, scorer
 
 
 def scorers_of(samples: list[dict[str, Any]], path: Path) -> list[str]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from heldout.checks import plain_name
 from heldout.errors import InputError
-from heldout.predictions.keys import Options
+from heldout.predictions.item_columns import Apart, asks_another
+from heldout.predictions.keys import SCORED, TEXTS, Options
 from heldout.predictions.table import Predictions
 from heldout.predictions.trials import Scored, pooled_trials
 from heldout.predictions.values import ABSENT, Codes, listing, number_of, repeated
@@ -72,6 +74,7 @@ def side_by_side(tables: Sequence[Predictions], codes: Codes, *, source: str) ->
     first = tables[0]
     _check_names(tables)
     with_ids = all(table.ids is not None for table in tables)
+    _check_ids(tables, source=source)
     if with_ids and ABSENT in codes:
         return _join(tables, "outer", source=source)
     for table in tables[1:]:
@@ -80,11 +83,14 @@ def side_by_side(tables: Sequence[Predictions], codes: Codes, *, source: str) ->
             same = set(table.ids or ()) == set(first.ids or ())
         if not same:
             counted = f"{first.names[0]!r} {first.n_examples:,} and {table.names[0]!r} {table.n_examples:,}"
-            raise different_examples(source, counted + _shared(first, table), with_ids=with_ids)
+            if with_ids and first.ids is not None and table.ids is not None:
+                where = f"{source}: the models have different examples"
+                raise not_shared(where, (first.names[0], table.names[0]), (first.ids, table.ids))
+            raise different_examples(source, counted, with_ids=with_ids)
     if with_ids:
         return _join(tables, "inner", source=source)
     order = np.arange(first.n_examples)
-    return _stack(tables, [order] * len(tables), next((t.ids for t in tables if t.ids), None), source=source)
+    return _stack(tables, [order] * len(tables), None, source=source)
 
 
 def together(tables: Sequence[Predictions], options: Options, *, source: str) -> Predictions:
@@ -157,7 +163,7 @@ def _one_model(parts: Sequence[Predictions], options: Options, *, source: str) -
         labels=labels,
         ids=ids,
         source=source,
-        columns=_common_columns(parts, [_places(part, ids) for part in parts]),
+        columns=_common_columns(parts, [_places(part, ids) for part in parts], ids, source=source),
     )
 
 
@@ -190,10 +196,36 @@ def different_examples(source: str, counted: str, *, with_ids: bool = True) -> I
     return InputError(f"{source}: the models have different examples, {counted}; {way_out}")
 
 
-def _shared(a: Predictions, b: Predictions) -> str:
-    if a.ids is None or b.ids is None:
-        return ""
-    return f" ({len(set(a.ids) & set(b.ids)):,} in common)"
+def not_shared(where: str, models: tuple[str, str], ids: tuple[Iterable[str], Iterable[str]]) -> InputError:
+    """The same with an id that each model lacks, since equal examples may be named in two ways."""
+    first, second = (dict.fromkeys(own) for own in ids)
+    common = len(first.keys() & second.keys())
+    alone = zip(models, (first, second), (second, first), strict=True)
+    lacking = [
+        f"only {model!r} has {next(name for name in own if name not in others)!r}"
+        for model, own, others in alone
+        if own.keys() - others.keys()
+    ]
+    counted = " and ".join(f"{model!r} {len(own):,}" for model, own in zip(models, (first, second), strict=True))
+    way_out = (
+        "run them on the same examples, join them on the example's id (heldout.predictions.align), or count what a "
+        'model lacks as not run with `missing="absent"`.'
+    )
+    if not common:
+        way_out = "write the ids of equal examples alike in all files, or run the models on the same examples."
+    return InputError(f"{where}, {counted} ({common:,} in common): {', '.join(lacking)}; {way_out}")
+
+
+def _check_ids(tables: Sequence[Predictions], *, source: str) -> None:
+    """Rows without ids may stand in any order: they are not put beside rows that have them."""
+    having = [table for table in tables if table.ids is not None]
+    lacking = [table for table in tables if table.ids is None]
+    if having and lacking:
+        raise InputError(
+            f"{source}: {lacking[0].names[0]!r} has no ids of its examples but {having[0].names[0]!r} has, such as "
+            f"{(having[0].ids or ('',))[0]!r}, so that nothing says whether they stand in the same order; give every "
+            "file a column of ids (`ids_key`), or none where rows are in one order."
+        )
 
 
 def _check_names(tables: Sequence[Predictions]) -> None:
@@ -225,7 +257,7 @@ def _stack(
         labels=labels,
         ids=ids,
         source=source,
-        columns=_common_columns(tables, columns),
+        columns=_common_columns(tables, columns, ids, source=source),
     )
 
 
@@ -247,27 +279,88 @@ def _common_within(tables: Sequence[Predictions], columns: Sequence[NDArray[np.i
     return np.concatenate([np.zeros((t.n_models, len(c))) if t.within is None else t.within[:, c] for t, c in pairs])
 
 
-def _common_columns(tables: Sequence[Predictions], columns: Sequence[NDArray[np.intp]]) -> dict[str, NDArray[Any]]:
-    """What is known of the examples, by the first table that knows; what tables do not agree on is left out."""
+def _common_columns(
+    tables: Sequence[Predictions],
+    columns: Sequence[NDArray[np.intp]],
+    ids: tuple[str, ...] | None,
+    *,
+    source: str,
+) -> dict[str, NDArray[Any]]:
+    """What is known of the examples, by the first table that knows; what tables do not agree on is left out.
+
+    What an example asks has been found the same in all of them.
+    """
+    _check_asked(tables, columns, ids, source=source)
     joined: dict[str, NDArray[Any]] = {}
     apart: set[str] = set()
     known: dict[str, NDArray[np.bool_]] = {}
     for table, column in zip(tables, columns, strict=True):
-        there = column >= 0
         for name, values in table.columns.items():
+            there = column >= 0
             if name in apart:
                 continue
             into = joined.setdefault(name, np.full(len(column), None, dtype=object))
             told = known.setdefault(name, np.zeros(len(column), dtype=bool))
             new = values[column].astype(object)
             # element by element: a text may have become a list, of which arrays make no single truth value
-            if any(into[i] != new[i] for i in np.flatnonzero(told & there).tolist()):
+            if plain_name(name) in TEXTS or name == SCORED:
+                there &= np.array([value is None for value in into], dtype=bool)
+            elif any(into[i] != new[i] for i in np.flatnonzero(told & there).tolist()):
                 apart.add(name)
                 del joined[name]
                 continue
             into[there] = new[there]
             told |= there
     return joined
+
+
+def _check_asked(
+    tables: Sequence[Predictions], columns: Sequence[NDArray[np.intp]], ids: tuple[str, ...] | None, *, source: str
+) -> None:
+    """An example that asks something else of another model is another one, by whatever id; and one score for all."""
+    asked: dict[str, tuple[NDArray[Any], NDArray[np.intp]]] = {}
+    for t, (table, column) in enumerate(zip(tables, columns, strict=True)):
+        for name, values in table.columns.items():
+            if plain_name(name) not in TEXTS and name != SCORED:
+                continue
+            n = len(column)
+            texts, teller = asked.setdefault(name, (np.full(n, None, dtype=object), np.full(n, -1, dtype=np.intp)))
+            new = values[column].astype(object)
+            there = (column >= 0) & np.array([value is not None and str(value) != "" for value in new], dtype=bool)
+            known = np.flatnonzero(there & (teller >= 0)).tolist()
+            apart = [i for i in known if asks_another(texts[i], new[i])]
+            if apart:
+                first = apart[0]
+                found = Apart(first, len(apart), name, texts[first], new[first])
+                names, example = (tables[teller[first]].names[0], table.names[0]), None if ids is None else ids[first]
+                if name == SCORED:
+                    raise scored_differently(source, names, (texts[first], new[first]), example)
+                raise another_example(source, found, names, example, n=len(known))
+            fresh = there & (teller < 0)
+            texts[fresh], teller[fresh] = new[fresh], t
+
+
+def another_example(source: str, found: Apart, models: tuple[str, str], example: str | None, *, n: int) -> InputError:
+    """What to say where two models were asked different things under one id, or in one row; `n` have both texts."""
+    first, second = found.asked()
+    where = f"in row {found.place + 1}" if example is None else f"under the id {example!r}"
+    way_out = "give every example an id of its own in all files"
+    if example is None:
+        way_out = f"give them ids, or join them by their texts with `ids_key={found.column!r}`"
+    return InputError(
+        f"{source}: {where} {models[0]!r} has another example than {models[1]!r}: its {found.column!r} is {first}, not "
+        f"{second}, and so with {found.count:,} of {n:,}; {way_out}. If that column is not what an example asks, leave "
+        f"it out with `exclude={found.column!r}`."
+    )
+
+
+def scored_differently(source: str, models: tuple[str, str], by: tuple[str, str], example: str | None) -> InputError:
+    """What to say where two models were scored by different metrics, on an example or a task."""
+    on = "" if example is None else f" on {example!r}"
+    return InputError(
+        f"{source}: {models[0]!r} is scored by {by[0]} but {models[1]!r} by {by[1]}{on}; models are compared by one "
+        "score, so choose one that all of them have with `metric` (of a table with `correct_key`), or score them again."
+    )
 
 
 def _in_one_kind(tables: Sequence[Predictions]) -> Sequence[Predictions]:

@@ -52,6 +52,7 @@ ITEMS = frozenset(_TOLD.split())  # what else a table may say of its examples; k
 TEXTS = frozenset(_ASKED.split())  # what an example asks: two that are equal in all of these are one and the same
 
 
+SCORED = "scored by"  # the column that says by which metric, scorer or column each example was scored
 LONGEST_TEXT = 500  # characters of a text that a log's column keeps; the digest is of all of it
 TRIALS = "trials"
 AllIds = tuple[str, ...] | None  # ids of all examples, where a file lists the solved ones only

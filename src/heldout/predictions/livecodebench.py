@@ -47,10 +47,13 @@ def board(rows: list[dict[str, Any]], path: Path, options: Options) -> list[Run]
             'and to with `scale=1` or `scale="0:100"`.'
         )
     runs: dict[str, Run] = {}
+    scored_by = f"{metric} (LiveCodeBench)"
     for i, row in enumerate(rows):
         where = f"{path.name}: entry {i + 1}"
         model, name = id_text(row["model"], where, noun="model"), id_text(row["question_id"], where)
-        run = runs.setdefault(model, Run(model=model, task=None, cells={}, facts={}, path=path, scale=PERCENT))
+        run = runs.setdefault(
+            model, Run(model=model, task=None, cells={}, path=path, scale=PERCENT, scored_by=scored_by)
+        )
         if name in run.cells:
             raise InputError(f"{path.name} has the problem {name!r} of {model!r} more than once; keep one.")
         run.cells[name] = [row[metric]]

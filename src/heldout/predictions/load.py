@@ -217,16 +217,38 @@ def _checked(table: Predictions, options: Options) -> Predictions:
 
 
 def _in_logs(paths: Sequence[Path], format: str | None, options: Options) -> Predictions | None:
-    """Several files of one framework are read as its folder would be: tasks and models are told from their contents."""
-    if len(paths) < 2 or not all(path.is_file() for path in paths):
+    """Several files or folders of one framework are read as one folder would be: models are told from the contents."""
+    if len(paths) < 2:
         return None
     source = f"{len(paths)} files"
+    if not all(path.is_file() for path in paths):
+        return _in_folders(paths, format, options, source=source)
     if format == "lm-eval" or (format is None and all(path.name.startswith("samples_") for path in paths)):
         return lm_eval.read(paths, options, source=source)
     if format == "inspect" or (format is None and all(path.suffix.lower() == ".eval" for path in paths)):
         return inspect_logs.read(paths, options, source=source)
     if format is None and all(suffix_of(path) == ".json" for path in paths):
         return _json_files(paths, options, source=source)
+    return None
+
+
+def _in_folders(paths: Sequence[Path], format: str | None, options: Options, *, source: str) -> Predictions | None:
+    """Folders of logs, perhaps among single logs; None where one of them holds anything else."""
+    for name, find, read, begin, end in (
+        ("lm-eval", lm_eval.sample_files, lm_eval.read, "samples_", ".jsonl"),
+        ("inspect", inspect_logs.log_files, inspect_logs.read, "", ".eval"),
+    ):
+        if format not in (None, "folder", name):
+            continue
+        found = []
+        for path in paths:
+            is_log = format == name or (path.name.startswith(begin) and path.suffix.lower() == end)
+            logs = find(path) if path.is_dir() else [path] * is_log
+            if not logs:
+                break
+            found += logs
+        else:
+            return read(found, options, source=source)
     return None
 
 

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from heldout.checks import check_key, plain_name
 from heldout.errors import InputError
 from heldout.predictions.cells import read_predictions
-from heldout.predictions.join import different_examples
-from heldout.predictions.keys import CORRECT, COUNT, SUCCESSES, TRIAL, Options
+from heldout.predictions.item_columns import Apart, asks_another
+from heldout.predictions.join import another_example, different_examples
+from heldout.predictions.keys import CORRECT, COUNT, SUCCESSES, TEXTS, TRIAL, Options
 from heldout.predictions.table import Predictions, make_table
 from heldout.predictions.text_cells import Column
 from heldout.predictions.trials import Scale, Scored, pooled_trials, read_scores
@@ -128,11 +129,12 @@ def long_table(
     if ABSENT not in options.codes and (present < n).any():
         where = int(np.argmin(present))
         raise different_examples(source, f"{names[where]!r} {present[where]:,} of {n:,}")
+    told = _told(beside, (names, row), (examples, place), options, source=source)
     counted = rows.counts(found, len(row), source=source)
     if counted is not None or (counts > 1).any():
         return _trials(
             found, counted, (names, row), (examples, place), options, source=source,
-            columns=_told(beside, place, examples, options, source=source),
+            columns=told,
         )  # fmt: skip
     if "scores" in found:
         options.use("scale")
@@ -150,21 +152,59 @@ def long_table(
         ids=examples,
         missing=options.codes,
         source=source,
-        columns=_told(beside, place, examples, options, source=source),
+        columns=told,
     )
 
 
 def _told(
-    beside: dict[str, Column], place: NDArray[np.intp], examples: list[str], options: Options, *, source: str
+    beside: dict[str, Column],
+    models: tuple[list[str], NDArray[np.intp]],
+    examples: tuple[list[str], NDArray[np.intp]],
+    options: Options,
+    *,
+    source: str,
 ) -> dict[str, Any]:
-    """Columns of the examples; of those that nobody asked for only what is the same in all rows of an example."""
+    """Columns of the examples; of those that nobody asked for only what is the same in all rows of an example.
+
+    What an example asks is refused where it is not the same.
+    """
+    (names, row), (ids, place) = models, examples
     told = {}
     for key, column in beside.items():
+        if plain_name(key) in TEXTS:
+            told[key] = _texts(column, key, (names, row), (ids, place), source=source)
+            if key not in options.columns:
+                continue
         what = ("", f" in the column {key!r}") if key in options.columns else None
-        values = _of_examples(column, place, examples, source=source, what=what)
+        values = _of_examples(column, place, ids, source=source, what=what)
         if values is not None:
             told[key] = values
     return told
+
+
+def _texts(
+    column: Column,
+    key: str,
+    models: tuple[list[str], NDArray[np.intp]],
+    examples: tuple[list[str], NDArray[np.intp]],
+    *,
+    source: str,
+) -> NDArray[Any]:
+    """What each example asks, which all of its rows must agree on."""
+    (names, row), (ids, place) = models, examples
+    cells = np.empty(len(column), dtype=object)
+    cells[:] = column
+    first = np.full(len(ids), -1, dtype=np.intp)
+    there = np.flatnonzero([not is_gap(value) for value in cells])
+    first[place[there][::-1]] = there[::-1]
+    apart = [i for i in there.tolist() if first[place[i]] != i and asks_another(cells[first[place[i]]], cells[i])]
+    if apart:
+        i, before = apart[0], int(first[place[apart[0]]])
+        found = Apart(int(place[i]), len(set(place[apart].tolist())), key, cells[before], cells[i])
+        raise another_example(source, found, (names[row[before]], names[row[i]]), ids[place[i]], n=len(ids))
+    texts = np.full(len(ids), None, dtype=object)
+    texts[first >= 0] = cells[first[first >= 0]]
+    return texts
 
 
 def _trials(

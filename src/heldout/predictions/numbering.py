@@ -43,6 +43,7 @@ def check_numbering(table: Fields, classes: int | Sequence[Any] | str | None = N
                 "from 1; renumber one of them, or give the number of classes (`classes`) if no model ever "
                 "predicts that class."
             )
+        _check_each_model(table)
     if not table.cells.any():
         raise InputError(
             f"{table.source}: no model is right on any example; labels (such as {plain(labels[0])!r}) and predictions "
@@ -50,6 +51,33 @@ def check_numbering(table: Fields, classes: int | Sequence[Any] | str | None = N
         )
     if not isinstance(classes, str):
         _check_never_right(table)
+
+
+def _check_each_model(table: Fields) -> None:
+    """A model that counts classes from another number than the labels is hidden by one that does not.
+
+    It predicts a class next to the labels' range, never the one at the other end, and is right more often where one is
+    added to, or taken from, all that it says.
+    """
+    assert table.labels is not None
+    assert table.predictions is not None
+    labels = table.labels
+    low, high = int(labels.min()), int(labels.max())
+    for i, name in enumerate(table.names):
+        there = slice(None) if table.observed is None else table.observed[i]
+        said, truth = (values.astype(np.int64) for values in (table.predictions[i][there], labels[there]))
+        for beyond, other, step in ((high + 1, low, -1), (low - 1, high, 1)):
+            if not (said == beyond).any() or (said == other).any():
+                continue
+            now, moved = int((said == truth).sum()), int((said + step == truth).sum())
+            if moved > now:
+                raise InputError(
+                    f"{table.source}: labels are {low} to {high}, and {name!r} predicts {beyond} but never {other}; it "
+                    f"is right on {now:,} of {len(said):,} examples, and would be on {moved:,} with 1 "
+                    f"{'taken from' if step < 0 else 'added to'} each, so that one of the two may count classes from 0 "
+                    "and the other from 1; renumber one of them, or give the number of classes (`classes`) if its "
+                    "predictions are right as they are."
+                )
 
 
 def _check_never_right(table: Fields) -> None:

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heldout.errors import InputError
 from heldout.predictions.fields import naming_cells
-from heldout.predictions.join import side_by_side
-from heldout.predictions.keys import Options, as_columns
+from heldout.predictions.item_columns import as_column, told_apart
+from heldout.predictions.join import another_example, not_shared, scored_differently, side_by_side
+from heldout.predictions.keys import SCORED, Options, as_columns
 from heldout.predictions.raw import COMMON_NAMES, file_name, stem_of
 from heldout.predictions.table import Predictions, make_table
 from heldout.predictions.text_cells import TRUTH
@@ -47,6 +49,8 @@ class Run:
         The one trial that a file holds, where a run is a folder of one for each.
     partial : bool
         What it does not name is unsolved: the list of all examples must be given.
+    scored_by : str or None
+        The metric that was chosen, and by what it was computed; None where there is one only.
     """
 
     model: str
@@ -57,6 +61,7 @@ class Run:
     scale: Scaling = None
     trial: str | None = None
     partial: bool = False
+    scored_by: str | None = None
 
 
 def table_of_runs(runs: Iterable[Run], options: Options, *, source: str) -> Predictions:
@@ -103,7 +108,9 @@ def _by_trial(runs: Iterable[Run]) -> list[Run]:
         if (*key, run.trial) in seen:
             continue
         seen.add((*key, run.trial))
-        into = parts.setdefault(key, Run(model=run.model, task=run.task, cells={}, path=run.path))
+        into = parts.setdefault(
+            key, Run(model=run.model, task=run.task, cells={}, path=run.path, scored_by=run.scored_by)
+        )
         for name, trials in run.cells.items():
             into.cells.setdefault(name, []).extend(trials)
             into.facts[name] = run.facts.get(name, {})
@@ -131,6 +138,11 @@ def _merged(first: Run, second: Run, options: Options, *, source: str) -> Run:
     """Two runs of one model on one task: trials where that was said; else other examples, or the same predictions."""
     cells = {name: list(trials) for name, trials in first.cells.items()}
     common = [name for name in second.cells if name in cells]
+    apart = told_apart(*(_facts_of(run, common) for run in (first, second)))
+    if apart is not None:
+        names = f"{first.model} ({_path_name(first.path)})", f"{second.model} ({_path_name(second.path)})"
+        example = common[apart.place] if first.task is None else f"{first.task}/{common[apart.place]}"
+        raise another_example(source, apart, names, example, n=len(common))
     if common:
         options.use("repeats")
     if options.repeats_are_trials:
@@ -146,10 +158,18 @@ def _merged(first: Run, second: Run, options: Options, *, source: str) -> Run:
                 '`repeats="trials"`.'
             )
         cells |= {name: list(trials) for name, trials in second.cells.items()}
+    if first.scored_by is not None and second.scored_by is not None and first.scored_by != second.scored_by:
+        names = f"{first.model} ({_path_name(first.path)})", f"{second.model} ({_path_name(second.path)})"
+        raise scored_differently(source, names, (first.scored_by, second.scored_by), first.task)
     return Run(
         model=first.model, task=first.task, cells=cells, path=first.path,
-        facts={**second.facts, **first.facts}, scale=first.scale, partial=first.partial,
+        facts={**second.facts, **first.facts}, scale=first.scale, partial=first.partial, scored_by=first.scored_by,
     )  # fmt: skip
+
+
+def _facts_of(run: Run, names: Sequence[str]) -> dict[str, NDArray[Any]]:
+    facts = as_columns([run.facts.get(name, {}) for name in names])
+    return {key: as_column(values, len(names), key) for key, values in facts.items()}
 
 
 def _completed(run: Run, options: Options, *, source: str) -> Run:
@@ -192,12 +212,8 @@ def _check_items(by_model: dict[str, dict[str | None, Run]], options: Options, *
             other = first.setdefault(name, run)
             if name is None or other.cells.keys() == run.cells.keys():
                 continue
-            common = len(other.cells.keys() & run.cells.keys())
-            raise InputError(
-                f"{source}: the models have different examples under the task {name!r}: {other.model!r} "
-                f"{len(other.cells):,} and {run.model!r} {len(run.cells):,} ({common:,} in common); run them on the "
-                'same version of it, or count what a model lacks as not run with `missing="absent"`.'
-            )
+            where = f"{source}: the models have different examples under the task {name!r}"
+            raise not_shared(where, (other.model, run.model), (other.cells, run.cells))
 
 
 def _table(model: str, runs: Sequence[Run], options: Options, source: str, *, several: bool) -> Predictions:
@@ -210,7 +226,9 @@ def _table(model: str, runs: Sequence[Run], options: Options, source: str, *, se
             example = name if run.task is None else f"{run.task}/{name}"
             cells[example] = [_score(value, scale, run, name) for value in trials]
             told = run.facts.get(name, {})
-            facts.append({TASK: run.task, **told} if several and run.task is not None else told)
+            named = {TASK: run.task} if several and run.task is not None else {}
+            scored = {} if run.scored_by is None else {SCORED: run.scored_by}
+            facts.append({**named, **told, **scored})
     if not cells:
         raise InputError(f"{source}: the run of {model!r} has no samples.")
     return trial_table(list(cells.values()), names=[model], ids=cells, source=source, columns=as_columns(facts))

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from heldout.errors import InputError
 from heldout.predictions.cells import check_cells
 from heldout.predictions.fields import ARRAYS, naming_cells, read_fields
-from heldout.predictions.item_columns import as_column, repeated_inputs
+from heldout.predictions.item_columns import as_column, repeated_inputs, scored_by
 from heldout.predictions.numbering import check_numbering
 from heldout.predictions.trials import Scaling, check_trials
 from heldout.predictions.values import Codes, listing, read_ids, read_names
@@ -342,6 +342,11 @@ class Predictions:
     def n_missing(self) -> int:
         """Number of missing cells."""
         return 0 if self.observed is None else int(self.observed.size - np.count_nonzero(self.observed))
+
+    @property
+    def scored_by(self) -> str | None:
+        """By what the models were scored, where files had a choice: a metric and filter, a scorer, or a column."""
+        return scored_by(self.columns)
 
     @property
     def wrong(self) -> NDArray[np.bool_]:

@@ -88,7 +88,14 @@ def trial(content: dict[str, Any], path: Path, options: Options) -> Run:
         facts={name: options.told({key: value for key, value in content.items() if key != "task_name"})},
         path=path,
         trial=id_text(content["trial_name"], where),
+        scored_by=_scored_by(content.get("verifier_result"), options),
     )
+
+
+def _scored_by(verdict: Any, options: Options) -> str | None:
+    """The reward that counts, where the verifier gave several."""
+    rewards = verdict.get("rewards") if isinstance(verdict, dict) else None
+    return f"{options.metric or REWARD} (Harbor)" if isinstance(rewards, dict) and len(rewards) > 1 else None
 
 
 def _reward(verdict: Any, where: str, options: Options) -> Any:

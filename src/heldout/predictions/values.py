@@ -287,7 +287,7 @@ def read_marks(values: ArrayLike, codes: Codes, *, what: str) -> Cells:
     if isinstance(values, np.ndarray) and not isinstance(values, np.ma.MaskedArray) and values.dtype.kind == "b":
         codes.meet(NAN)
         return values.copy(), None  # the caller may go on writing into its own array
-    cells, observed = read_cells(values, codes, what=what)
+    cells, observed = read_number_cells(values, codes, what=what)
     if observed is not None and not observed.any():  # of no kind, then
         return observed, observed
     if cells.dtype.kind in "UO":
@@ -300,10 +300,13 @@ def read_marks(values: ArrayLike, codes: Codes, *, what: str) -> Cells:
         marks &= observed
     if strange.any():
         place = tuple(int(i) for i in np.argwhere(strange)[0])
+        way_out = "a cell that was not run is marked with `missing`."
+        if 0 < cells[place] < 1:
+            way_out = "give scores between 0 and 1 to heldout.Predictions.from_scores."
         raise CellError(
             place,
             f"holds {cells[place]}",
-            ", but only 1 (right) and 0 (wrong) can stand there; a cell that was not run is marked with `missing`.",
+            f", but only 1 (right) and 0 (wrong) can stand there; {way_out}",
             what=what,
         )
     return marks, observed

@@ -201,6 +201,7 @@ def _result(
         by_epsilon=by_epsilon,
         seed=seed,
         source=table.source,
+        scored_by=table.scored_by,
         data_digest=table.digest(),
         version=__version__,
         too_few=found.few,

@@ -386,6 +386,7 @@ class _Pair:
             discordant=(parts if self.places is None else self.places[parts]).astype(np.int64) if listed else None,
             parted=self._parted(parts),
             source=table.source,
+            scored_by=table.scored_by,
             data_digest=digest,
             version=__version__,
         )

@@ -120,6 +120,8 @@ class CompareResult(Result):
         What could be said at every look, where it was asked for.
     n_waiting : int
         Examples at the end of a sequence that do not count yet: more of their group may come.
+    scored_by : str or None
+        The metric and filter, the scorer or the column, where the files had a choice.
     source, data_digest, version, created : str
         What came in, a hash of it; what made the result, and when.
 
@@ -166,6 +168,7 @@ class CompareResult(Result):
     source: str
     data_digest: str
     version: str
+    scored_by: str | None = None
     created: str = field(default_factory=today)
 
     @property
@@ -281,8 +284,8 @@ class CompareAllResult(Result):
     told_by = "heldout.reuse.compare_summary:all_summary"
     unlisted = ("pairs",)
     derived = (
-        "n_pairs", "n_told_apart", "one.level", "adjusted", "one.null", "one.groups_of_one", "one.source",
-        "one.data_digest", "one.version", "one.created", ("pairs", "_pairs"),
+        "n_pairs", "n_told_apart", "one.level", "adjusted", "one.null", "one.groups_of_one", "one.scored_by",
+        "one.source", "one.data_digest", "one.version", "one.created", ("pairs", "_pairs"),
     )  # fmt: skip
     tabled: ClassVar = {"pairs": ("pairs", PAIR)}
     adjusted: ClassVar[str] = "holm"
@@ -308,5 +311,5 @@ class CompareAllResult(Result):
     @property
     def _pairs(self) -> list[dict[str, Any]]:
         """In the order given, without what they share and their lists of examples."""
-        left = ("null", "source", "data_digest", "version", "created", "examples", "sequence")
+        left = ("null", "scored_by", "source", "data_digest", "version", "created", "examples", "sequence")
         return [{k: v for k, v in pair.to_dict().items() if k not in left} for pair in self.pairs]

@@ -85,6 +85,8 @@ def all_summary(result: CompareAllResult) -> page.Summary:
     tests, nulls = (list(dict.fromkeys(getattr(p, name) for p in result.pairs)) for name in ("test", "null"))
     sentences = [f"Told apart means a p of at most {one.level:g}, family-wise (Holm)."]
     groups = tuple(_groups(one)) if one.groups_of_one is not None else ()
+    if one.scored_by is not None:
+        sentences.append(f"Scored by: {one.scored_by}.")
     moved = [pair for pair in result.pairs if pair.ruling.outcome == "order matters"]
     if moved:
         pairs = page.names_text([f"{pair.first} ? {pair.second}" for pair in moved], SKIPPED)
@@ -195,6 +197,8 @@ def _facts(result: CompareResult) -> Iterator[tuple[str, str]]:
         look = "none" if s.first is None else f"{s.first:,}"
         yield "First look without zero", f"{look} of {int(s.looks[-1]):,} {result.unit}, in the order of the file"
     yield "Examples", f"{result.n_examples:,}"
+    if result.scored_by is not None:
+        yield "Scored by", result.scored_by
     if result.n_missing:
         yield "Left out", f"{page.counted(result.n_missing, 'example')} that only one or none of them has"
     yield from _groups(result)

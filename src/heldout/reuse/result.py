@@ -267,6 +267,8 @@ class Budget(Result):
         Whether cells had trials, all of which agree.
     groups_of_one : str or None
         What told groups, where each holds one example; examples are then the unit.
+    scored_by : str or None
+        The metric and filter, the scorer or the column, where the files had a choice.
     source, data_digest, version, created : str
         What came in, a hash of it; what made the result, and when.
     """
@@ -294,6 +296,7 @@ class Budget(Result):
     tasks: dict[str, int] = field(default_factory=dict)
     trials_agree: bool = False
     groups_of_one: str | None = None
+    scored_by: str | None = None
     created: str = field(default_factory=today)
 
     @property

@@ -93,6 +93,7 @@ def score_budget(
         tasks=tasks,
         seed=seed,
         source=table.source,
+        scored_by=table.scored_by,
         data_digest=table.digest(),
         version=__version__,
     )

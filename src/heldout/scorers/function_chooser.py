@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from heldout.errors import InputError
+from heldout.errors import InputError, shortened
 from heldout.scorers.choices import UNPARSED, Choice, Chooser, Shown, Tell
 from heldout.scorers.prompts import read_choice
 
+ROUNDING = 1e-3  # above 0 that the logarithm of a probability may come out in few bits
 Answer = Callable[[str, tuple[str, ...]], Any]
 
 
@@ -24,7 +25,7 @@ class FunctionChooser:
     ----------
     function : function
         Takes a question and its options as shown; returns the place of one, a text that names it, or log-probabilities
-        of all.
+        of all, none above 0.
     """
 
     def __init__(self, function: Answer) -> None:
@@ -56,6 +57,12 @@ class FunctionChooser:
         if numbers.ndim == 0 and numbers.dtype.kind in "iu" and UNPARSED <= numbers < k:
             return Choice(int(numbers))
         if numbers.shape == (k,) and numbers.dtype.kind in "iuf" and not np.isnan(numbers).any():
+            if numbers.max() > ROUNDING:
+                raise InputError(
+                    f"{self.name} returned {shortened(said)}, of which {float(numbers.max()):g} is above 0 and no "
+                    "log-probability; return log-probabilities (of losses the negative, of probabilities the "
+                    "logarithm, of logits the log-softmax), or the place of the option."
+                )
             return Choice(int(np.argmax(numbers)), tuple(numbers.astype(float).tolist()))
         raise InputError(
             f"{self.name} returned {said!r} for a question with {k} options; it must return the place of one, from 0 "

@@ -242,7 +242,7 @@ def _went_in(result: Budget) -> page.Rows:
     if result.groups_of_one is not None:
         rows.append(("Groups", f"{page.groups_of_one(result.n_examples)} ({page.quoted(result.groups_of_one)})"))
     asked = f"±{result.epsilon:g} for all models at once, with probability {page.sure_text(result.delta)}"
-    return page.kept_facts(*rows, ("Asked for", asked))
+    return page.kept_facts(*rows, ("Scored by", result.scored_by), ("Asked for", asked))
 
 
 def trials(result: ScoreBudgetResult) -> page.Rows:
