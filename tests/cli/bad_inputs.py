@@ -384,6 +384,9 @@ def _folders(folder: Path, pictures, labels) -> None:
     table("filesbare.csv", "0.png,0", "1.png,1")
     table("filesblank.csv", "file,label", "0.png,0", "1.png,")
     table("filesone.csv", "file", "0.png")
+    table("filesunsaid.csv", "file,patient,species", "0.png,0,1", "1.png,1,0")
+    table("filesboth.csv", "file,class,target", "0.png,0,1", "1.png,1,0")
+    table("filessame.csv", "file,label,ward,ward", "0.png,0,1,1", "1.png,1,0,1")
     (folder / "fileslatin.csv").write_bytes("file,label\n0.png,Käfer\n".encode("latin-1"))
 
 
@@ -576,6 +579,10 @@ AUDITS = [
     Bad("audit", "--model honest.onnx --images plain --labels filesbare.csv --wrap", "put a header such as"),
     Bad("audit", "--model honest.onnx --images plain --labels filesblank.csv --wrap", "'1.png' has no label"),
     Bad("audit", "--model honest.onnx --images plain --labels filesone.csv --wrap", "two columns are needed"),
+    Bad("audit", "--model honest.onnx --images plain --labels filesunsaid.csv --wrap", "'file', 'patient', 'species'"),
+    Bad("audit", "--model honest.onnx --images plain --labels filesboth.csv --wrap", "label ('class', 'target')"),
+    Bad("audit", "--model honest.onnx --images plain --labels filessame.csv --wrap", "has two columns 'ward'"),
+    Bad("split", "plain --labels filesunsaid.csv --control 2 --out unsaid", "none of which is called as labels are"),
     Bad("audit", "--model honest.onnx --images plain --labels fileslatin.csv --wrap", "is not UTF-8 text"),
     Bad("audit", "--model honest.onnx --images plain --labels absent.csv --wrap", "cannot read the label table"),
     Bad("audit", "--model resnet.pt --images test.npz", "give an .onnx file or package.module:factory"),

@@ -423,6 +423,19 @@ def test_split_of_a_table_keeps_its_columns(tmp_path, rng, capsys):
     assert control.class_names == rest.class_names == ["class 0", "class 1"]
 
 
+def test_split_takes_the_label_by_its_name_and_writes_no_column_twice(tmp_path, rng, capsys):
+    for i in range(12):
+        Image.fromarray(rng.integers(0, 256, (8, 8), dtype=np.uint8)).save(tmp_path / f"{i}.png")
+    rows = [f"{i}.png,p{i // 2},{i % 2},{i}" for i in range(12)]
+    (tmp_path / "all.csv").write_text("\n".join(["image,patient,label,file", *rows]))
+    command = ["split", str(tmp_path), "--labels", str(tmp_path / "all.csv"), "--control", "4"]
+    assert main([*command, "--out", str(tmp_path / "s")]) == 0
+    assert "labels: column 'label' of all.csv." in capsys.readouterr().err
+    header, *rest = (tmp_path / "s" / "rest.csv").read_text().splitlines()
+    assert header == "file,label,name,patient,other file"
+    assert [row.split(",")[1] for row in rest] == [str(int(row.split(".")[0]) % 2) for row in rest]
+
+
 @pytest.mark.parametrize("classes", [("0", "1"), ("cat", "dog")])
 @pytest.mark.parametrize("further", ["", ",ward"])
 def test_split_of_a_table_keeps_a_column_called_name(classes, further, tmp_path, rng, capsys):

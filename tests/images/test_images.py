@@ -240,6 +240,30 @@ def test_a_control_is_numbered_like_its_test_set(folder, tmp_path):
     assert from_csv(folder, table, class_names=["cat", "dog"]).labels.tolist() == [1]
 
 
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [
+        ("file,prediction,label", "cat/0.png,0,1"),
+        ("label,file", "1,cat/0.png"),
+        ("id,Image-Path,split,Class", "7,cat/0.png,test,1"),
+        ("file,species", "cat/0.png,1"),
+    ],
+)
+def test_the_label_is_the_column_that_is_called_so(header, row, folder, tmp_path):
+    table = tmp_path / "labels.csv"
+    table.write_text(f"{header}\n{row}\n")
+    source = from_csv(folder, table)
+    assert (source.ids, source.labels.tolist()) == (["cat/0.png"], [1])
+    assert source.keys[0].split("'")[1].lower() in ("label", "class", "species")
+    assert {"label", "Class", "file"}.isdisjoint(source.columns)
+
+
+def test_a_column_that_says_one_thing_of_all_labels_does_not_name_them(folder, tmp_path):
+    table = tmp_path / "labels.csv"
+    table.write_text("file,label,split\ncat/0.png,0,test\ncat/1.png,1,test\n")
+    assert from_csv(folder, table).class_names is None
+
+
 def test_bad_csv(folder, tmp_path):
     table = tmp_path / "labels.csv"
     refuses("cannot read the label table", open_source, folder, labels=table)
@@ -251,6 +275,10 @@ def test_bad_csv(folder, tmp_path):
         ("\ufeffcat/0.png,0\ncat/1.png,0\n", "the first line names a picture; put a header"),  # as Excel writes it
         ("file,label\ncat/0.png,0\ncat/0.png,0\n", "names 'cat/0.png' more than once"),
         ("file,label\ncat/0.png,0\ncat/1.png,\n", "'cat/1.png' has no label"),
+        ("file,ward,label\ncat/0.png,0\n", "'cat/0.png' has no label"),
+        ("file,ward,bed\ncat/0.png,0,1\n", "'file', 'ward', 'bed', none of which is called as labels are"),
+        ("file,class,target\ncat/0.png,0,1\n", "several columns that could be the label .'class', 'target'."),
+        ("file,label,label\ncat/0.png,0,1\n", "two columns 'label'"),
     ]:
         table.write_text(content)
         refuses(sentence, open_source, folder, labels=table)

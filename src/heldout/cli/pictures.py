@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from heldout.cli.common import refuse_idle
+from heldout.cli.common import refuse_idle, say
 from heldout.errors import InputError
 from heldout.groups import resolve_groups
 from heldout.images import Crop, Frame, ImageSource, LabelledImages, Pad, Upsample, Whole, Wrap, open_source
 from heldout.images.frames import PAD_MODES
-from heldout.images.sources import MAX_PIXELS
+from heldout.images.sources import MAX_PIXELS, FileSource
 from heldout.scorers import Scorer, load_scorer
 
 
@@ -124,6 +124,7 @@ def pictures(
         )
     except InputError as error:
         raise InputError(re.sub("`(images_key|labels_key)`", rf"`{prefix}\1`", str(error))) from error
+    say_labels(source)
     return LabelledImages(
         source,
         frame_of(args, model, source.read(0).shape, need_room=need_room, need_square=need_square),
@@ -133,6 +134,12 @@ def pictures(
         bgr=args.bgr,
         groups=groups_of(source, groups),
     )
+
+
+def say_labels(source: ImageSource) -> None:
+    """Which column of a CSV the labels are."""
+    if isinstance(source, FileSource) and source.keys:
+        say(f"labels: column {source.keys[0]}.")
 
 
 def groups_of(source: ImageSource, spec: str | None) -> NDArray[Any] | None:

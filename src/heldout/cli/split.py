@@ -16,7 +16,7 @@ from heldout._version import __version__
 from heldout.cli.common import EXIT_FINE, check_folder, say
 from heldout.cli.ending import add_format, add_talk
 from heldout.cli.parser import Parser
-from heldout.cli.pictures import add_max_pixels, check_effect, groups_of
+from heldout.cli.pictures import add_max_pixels, check_effect, groups_of, say_labels
 from heldout.errors import InputError
 from heldout.files import write_npz, write_text
 from heldout.groups import group_codes, join_groups
@@ -74,6 +74,7 @@ def run(args: argparse.Namespace) -> int:
         max_pixels=args.max_pixels,
         of="any",
     )
+    say_labels(source)
     codes = duplicate_codes(
         pixel_hashes(source, np.arange(len(source.labels)), label=str(args.images), progress=not args.quiet)
     )
@@ -125,6 +126,8 @@ def run(args: argparse.Namespace) -> int:
 def label_table(source: ImageSource, rows: NDArray[np.intp]) -> str:
     """A CSV for --labels: numbers, so that every part numbers its classes alike, names to read, further columns."""
     columns = {name: values for name, values in getattr(source, "columns", {}).items() if name != ""}
+    if "file" in columns:  # beside an `image`, say, that names the pictures
+        columns = {"other file" if name == "file" else name: values for name, values in columns.items()}
     names = source.class_names
     named = columns.get("name")
     if (

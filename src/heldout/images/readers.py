@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heldout.checks import EXAMPLE, PAIRED, SETS, TEXT, only_pictures, pair, pick, plain_name, set_of
+from heldout.checks import EXAMPLE, LABEL, PAIRED, SETS, TEXT, only_pictures, pair, pick, plain_name, quoted, set_of
 from heldout.errors import InputError
 from heldout.files import Npz, read_npy, read_table
 from heldout.images.sources import MAX_PIXELS, ArraySource, DatasetSource, FileSource, ImageSource
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"}
 MOST_NAMED = 1_000_000  # classes of which each gets a name
+LABEL_NAMES = frozenset(LABEL.usual + LABEL.weak)
+FILE_NAMES = frozenset(("file", "filename", "file_name", "file_path", "image", "image_file", "image_path", "path"))
 
 
 def from_arrays(pictures: ArrayLike, labels: ArrayLike, *, ids: Sequence[str] | None = None) -> ArraySource:
@@ -151,8 +153,12 @@ def from_csv(
 ) -> FileSource:
     """A folder and a CSV with a header: file name, label, and perhaps the name of the label and further columns.
 
-    A label is a number, or a name; names are numbered in their order, or in that of `class_names`. Beside numbers, a
-    third column that has one value for each label is its name. Every column past the second can name groups.
+    The label is the column that is called so (`label`, `target`, `y`, `class`, ...), the file name the one called
+    `file`, `filename`, `path` or the like, else the first that is left. Of two columns the other one is the label,
+    whatever it is called.
+    A label is a number, or a name; names are numbered in their order, or in that of `class_names`. Beside numbers, the
+    first further column that has one value for each label, and another one for each, is its name. Further columns can
+    name groups.
 
     Parameters
     ----------
@@ -179,55 +185,91 @@ def from_csv(
     [2]
     """
     root, table = Path(root), Path(table)
-    rows, columns = _listed(root, table)
-    raw = [row[1].strip() for row in rows]
+    listed = _listed(root, table)
+    raw = listed.labels
     by_name = not all(value.isdecimal() for value in raw)
     if by_name:
         numbers = _class_numbers(sorted(set(raw)), class_names, str(table))
         class_names = list(numbers)
     else:
         numbers = {value: int(value) for value in raw}
-        class_names = _names_beside(rows) if class_names is None else class_names
-    return FileSource(
+        class_names = _names_beside(listed) if class_names is None else class_names
+    found = FileSource(
         root,
-        [row[0] for row in rows],
+        listed.files,
         np.array([numbers[value] for value in raw]),
         class_names=class_names,
         channels=channels,
         numbered_by_name=by_name,
-        columns=columns,
+        columns=listed.columns,
         max_pixels=max_pixels,
     )
+    found.keys = (f"{listed.label!r} of {table.name}",)
+    return found
 
 
-def _listed(root: Path, table: Path) -> tuple[list[list[str]], dict[str, NDArray[Any]]]:
-    """Rows of a CSV whose pictures are all there, once, and labelled; its columns beyond the first two."""
+class _Listed(NamedTuple):
+    """What a CSV says of each picture."""
+
+    files: list[str]
+    labels: list[str]
+    label: str  # what their column is called
+    columns: dict[str, NDArray[Any]]  # the further ones, in their order
+
+
+def _listed(root: Path, table: Path) -> _Listed:
+    """The columns of a CSV whose pictures are all there, once, and labelled."""
     header, rows = read_table(table, what="the label table", example="file,label")
     if (root / header[0]).is_file():
         raise InputError(f"{table}: the first line names a picture; put a header such as `file,label` above it.")
-    names = [row[0] for row in rows]
+    header = [name.strip() for name in header]
+    file_at, label_at = _places(header, str(table))
+
+    def column(at: int) -> list[str]:
+        return [row[at] if at < len(row) else "" for row in rows]
+
+    names, labels = column(file_at), [value.strip() for value in column(label_at)]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"{table} names {twice!r} more than once; examples must be different pictures.")
     missing = [name for name in names if not (root / name).is_file()]
     if missing:
         raise InputError(f"{table} names {len(missing)} pictures that {root} does not hold, first {missing[0]!r}.")
-    columns = {
-        name.strip(): np.array([row[i] if i < len(row) else "" for row in rows])
-        for i, name in enumerate(header)
-        if i >= 2
-    }
-    bare = next((row[0] for row in rows if row[1].strip() == ""), None)
-    if bare is not None:
-        raise InputError(f"{table}: the picture {bare!r} has no label.")
-    return rows, columns
+    if "" in labels:
+        raise InputError(f"{table}: the picture {names[labels.index('')]!r} has no label.")
+    columns = {name: np.array(column(i)) for i, name in enumerate(header) if i not in (file_at, label_at)}
+    return _Listed(names, labels, header[label_at], columns)
 
 
-def _names_beside(rows: Sequence[Sequence[str]]) -> list[str] | None:
-    """Names of numbered classes, from a third column that has one value for each label; None where it does not."""
-    pairs = {(int(row[1]), row[2]) for row in rows if len(row) > 2}
+def _places(header: Sequence[str], table: str) -> tuple[int, int]:
+    """Where file names and labels stand; refused where the header leaves open which column is the label."""
+    twice = next((name for name in header if name and header.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"{table} has two columns {twice!r}; rename or leave out one of them.")
+    labels = [i for i, name in enumerate(header) if plain_name(name) in LABEL_NAMES]
+    if len(labels) > 1:
+        raise InputError(
+            f"{table} has several columns that could be the label ({quoted([header[i] for i in labels])}); leave out "
+            "or rename all but one."
+        )
+    if not labels and len(header) > 2:
+        raise InputError(
+            f"{table} has the columns {quoted(header)}, none of which is called as labels are; call the one that holds "
+            "them 'label'."
+        )
+    files = [i for i, name in enumerate(header) if i not in labels and plain_name(name) in FILE_NAMES]
+    file_at = files[0] if files else next(i for i in range(len(header)) if i not in labels)
+    return file_at, labels[0] if labels else 1 - file_at
+
+
+def _names_beside(listed: _Listed) -> list[str] | None:
+    """Names of numbered classes, from the first further column, where it has a value of its own for each label."""
+    beside = next(iter(listed.columns.values()), None)
+    if beside is None:
+        return None
+    pairs = {(int(label), str(name)) for label, name in zip(listed.labels, beside, strict=True)}
     known = dict(pairs)
-    if not known or len(known) < len(pairs) or max(known) >= MOST_NAMED:
+    if not len(pairs) == len(known) == len(set(known.values())) or max(known) >= MOST_NAMED:
         return None
     return [known.get(i, f"class {i}") for i in range(max(known) + 1)]
 

@@ -197,6 +197,7 @@ class FileSource:
     """Picture files, opened one at a time."""
 
     threads = MOST_THREADS
+    keys: tuple[str, ...] = ()  # where the labels were read
 
     def __init__(
         self,
