@@ -369,6 +369,12 @@ def _folders(folder: Path, pictures, labels) -> None:
     (folder / "hollow" / "cat").mkdir(parents=True)
     (folder / "broken" / "0").mkdir(parents=True)
     (folder / "broken" / "0" / "0.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    for name in ("1", "2", "10"):
+        (folder / "numbered" / name).mkdir(parents=True)
+        Image.fromarray(pictures[int(name)]).save(folder / "numbered" / name / "a.png")
+    for i in range(4):
+        (folder / "deep" / str(i % 2)).mkdir(parents=True, exist_ok=True)
+        Image.fromarray(pictures[i].astype(np.uint16) * 257).save(folder / "deep" / str(i % 2) / f"{i}.png")
     (folder / "plain").mkdir()
     for i in range(8):
         Image.fromarray(pictures[i]).save(folder / "plain" / f"{i}.png")
@@ -583,6 +589,13 @@ AUDITS = [
     Bad("audit", "--model honest.onnx --images plain --labels filesboth.csv --wrap", "label ('class', 'target')"),
     Bad("audit", "--model honest.onnx --images plain --labels filessame.csv --wrap", "has two columns 'ward'"),
     Bad("split", "plain --labels filesunsaid.csv --control 2 --out unsaid", "none of which is called as labels are"),
+    Bad("audit", "--model honest.onnx --images deep --wrap", "has pixels of 16-bit integers"),
+    Bad("split", "deep --control 2 --out deeper", "has pixels of 16-bit integers"),
+    Bad("audit", "--model honest.onnx --images numbered --wrap", "--classes-by number or --classes-by name"),
+    Bad("split", "numbered --control 2 --out ordered", "have another order as text (1, 10, 2)"),
+    Bad("memorization", "curve --model honest.onnx --images numbered", "--classes-by number or --classes-by name"),
+    Bad("audit", f"{AUDIT} --classes-by number", "--classes-by number has no effect on the labels of test.npz"),
+    Bad("audit", "--model honest.onnx --images classes --wrap --classes-by name", "--classes-by name has no effect on"),
     Bad("audit", "--model honest.onnx --images plain --labels fileslatin.csv --wrap", "is not UTF-8 text"),
     Bad("audit", "--model honest.onnx --images plain --labels absent.csv --wrap", "cannot read the label table"),
     Bad("audit", "--model resnet.pt --images test.npz", "give an .onnx file or package.module:factory"),

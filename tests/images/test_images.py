@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zlib
 from dataclasses import replace
 
 import numpy as np
@@ -262,6 +263,71 @@ def test_a_column_that_says_one_thing_of_all_labels_does_not_name_them(folder, t
     table = tmp_path / "labels.csv"
     table.write_text("file,label,split\ncat/0.png,0,test\ncat/1.png,1,test\n")
     assert from_csv(folder, table).class_names is None
+
+
+def test_classes_called_by_numbers_have_the_order_that_is_asked_for(tmp_path):
+    for name in ("1", "2", "10"):
+        (tmp_path / name).mkdir()
+        Image.new("L", (4, 4)).save(tmp_path / name / "a.png")
+    refuses("another order as text .1, 10, 2., by which torchvision", from_folder, tmp_path)
+    assert from_folder(tmp_path, classes_by="number").class_names == ["1", "2", "10"]
+    assert from_folder(tmp_path, classes_by="name").class_names == ["1", "10", "2"]
+    assert from_folder(tmp_path, class_names=["2", "1", "10"]).labels.tolist() == [1, 2, 0]
+    (tmp_path / "10").rename(tmp_path / "0")
+    assert from_folder(tmp_path).class_names == ["0", "1", "2"]
+    refuses("`classes_by='name'` has no effect", from_folder, tmp_path, classes_by="name")
+    table = tmp_path / "labels.csv"
+    table.write_text("file,label\n1/a.png,10\n2/a.png,2\n")
+    assert open_source(tmp_path, labels=table).labels.tolist() == [10, 2]
+    refuses(
+        "has no effect on the labels of .*, which are numbers", open_source, tmp_path, labels=table, classes_by="name"
+    )
+
+
+def test_labels_that_are_numbers_as_text(tmp_path):
+    pictures, labels = np.zeros((3, 4, 4), np.uint8), np.array(["10", "9", "2"])
+    refuses("labels: the classes are called 2, 9, 10", from_arrays, pictures, labels)
+    np.savez(tmp_path / "x.npz", images=pictures, labels=labels)
+    refuses("the labels of .*x.npz: the classes", from_npz, tmp_path / "x.npz")
+    assert from_npz(tmp_path / "x.npz", classes_by="number").labels.tolist() == [2, 1, 0]
+    assert from_npz(tmp_path / "x.npz", classes_by="name").labels.tolist() == [0, 2, 1]
+    assert from_arrays(pictures, ["0", "1", "9"]).labels.tolist() == [0, 1, 2]
+
+
+def test_ids_are_different():
+    refuses("the id 'a' stands more than once", from_arrays, np.zeros((2, 4, 4), np.uint8), [0, 1], ids=["a", "a"])
+
+
+@pytest.mark.parametrize(
+    ("values", "suffix", "kind"),
+    [
+        (np.uint16, "png", "16-bit"),
+        (np.uint16, "tif", "16-bit"),
+        (np.int32, "tif", "32-bit"),
+        (np.float32, "tif", "floats"),
+    ],
+)
+def test_files_of_more_than_bytes_are_refused(values, suffix, kind, tmp_path):
+    """Pillow would clip 16 bits at 255, and floats between 0 and 1 would be black."""
+    (tmp_path / "0").mkdir()
+    Image.fromarray(np.full((4, 4), 200, values)).save(tmp_path / "0" / f"a.{suffix}")
+    source = from_folder(tmp_path)
+    refuses(f"a.{suffix} has pixels of .*{kind}", source.read, 0)
+    refuses(kind, lambda: list(source.shapes(np.array([0]))))
+
+
+def test_colours_of_sixteen_bits_are_refused(tmp_path):
+    """Of which Pillow keeps the upper half, in silence."""
+
+    def chunk(kind, content):
+        return len(content).to_bytes(4, "big") + kind + content + zlib.crc32(kind + content).to_bytes(4, "big")
+
+    pixels = zlib.compress((b"\0" + bytes(4 * 6)) * 4)
+    header = chunk(b"IHDR", bytes((0, 0, 0, 4, 0, 0, 0, 4, 16, 2, 0, 0, 0)))
+    content = b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+    (tmp_path / "0").mkdir()
+    (tmp_path / "0" / "a.png").write_bytes(content)
+    refuses("16-bit integers", from_folder(tmp_path).read, 0)
 
 
 def test_bad_csv(folder, tmp_path):

@@ -38,6 +38,7 @@ def add_pixel_options(verb: Any, *, pad: bool = False) -> None:
     pixels.add_argument("--bgr", action="store_true", help="the model wants blue first")
     pixels.add_argument("--channels", type=int, choices=(1, 3), help="read picture files as grey or RGB")
     add_max_pixels(pixels)
+    add_classes_by(pixels)
 
 
 def add_model_options(group: Any) -> None:
@@ -52,6 +53,16 @@ def add_model_options(group: Any) -> None:
         metavar="HOW",
         help="torch models: torch.compile, a minute before it begins; onnx: ONNX Runtime, on a CPU; auto: the fastest "
         "in a trial, which may change the last bits from run to run",
+    )
+
+
+def add_classes_by(group: Any) -> None:
+    """The order of classes that are called by numbers."""
+    group.add_argument(
+        "--classes-by",
+        choices=("number", "name"),
+        help="number classes called 1, 2, ..., 10 by these numbers, or by their names as text (1, 10, 2), as "
+        "torchvision does; needed where the two differ",
     )
 
 
@@ -101,6 +112,7 @@ def pictures(
     labels_key: str | None,
     groups: str | None,
     class_names: Sequence[str] | None = None,
+    of_first: bool = True,
     need_room: bool = True,
     need_square: bool = False,
     of: Literal["test", "train", "validation"] = "test",
@@ -108,8 +120,9 @@ def pictures(
 ) -> LabelledImages:
     """Pictures in the frame that the options ask for, scaled as they say; where they leave it open, as the model says.
 
-    `need_room` and `need_square` as in `frame_of`; `class_names` are those of another set, by which this one is
-    numbered; `of` as in `from_npz`; `prefix` is that of the options that name its keys.
+    `need_room` and `need_square` as in `frame_of`; a set that is not `of_first` has its classes numbered as the first
+    one's, by its `class_names` where it has any; `of` as in `from_npz`; `prefix` is that of the options that name its
+    keys.
     """
     try:
         source = open_source(
@@ -119,6 +132,7 @@ def pictures(
             labels_key=labels_key,
             channels=args.channels or getattr(model, "channels", None) or 3,
             class_names=class_names,
+            classes_by=args.classes_by if of_first else None,
             max_pixels=args.max_pixels,
             of=of,
         )

@@ -16,7 +16,7 @@ from heldout._version import __version__
 from heldout.cli.common import EXIT_FINE, check_folder, say
 from heldout.cli.ending import add_format, add_talk
 from heldout.cli.parser import Parser
-from heldout.cli.pictures import add_max_pixels, check_effect, groups_of, say_labels
+from heldout.cli.pictures import add_classes_by, add_max_pixels, check_effect, groups_of, say_labels
 from heldout.errors import InputError
 from heldout.files import write_npz, write_text
 from heldout.groups import group_codes, join_groups
@@ -53,6 +53,7 @@ def add_options(verb: Parser) -> None:
         help="pictures that depend on each other: a column, a CSV id,group, or a pattern on ids",
     )
     add_max_pixels(verb)
+    add_classes_by(verb)
     verb.add_argument("--seed", type=int, default=0, metavar="S", help="of the draw (default 0)")
     verb.add_argument("--out", type=Path, required=True, metavar="DIR", help="write the two parts here")
     add_format(verb, ("text", "markdown", "json"))
@@ -71,6 +72,7 @@ def run(args: argparse.Namespace) -> int:
         labels=args.labels,
         images_key=args.images_key,
         labels_key=args.labels_key,
+        classes_by=args.classes_by,
         max_pixels=args.max_pixels,
         of="any",
     )

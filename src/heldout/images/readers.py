@@ -9,7 +9,20 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heldout.checks import EXAMPLE, LABEL, PAIRED, SETS, TEXT, only_pictures, pair, pick, plain_name, quoted, set_of
+from heldout.checks import (
+    EXAMPLE,
+    LABEL,
+    PAIRED,
+    SETS,
+    TEXT,
+    number_labels,
+    only_pictures,
+    pair,
+    pick,
+    plain_name,
+    quoted,
+    set_of,
+)
 from heldout.errors import InputError
 from heldout.files import Npz, read_npy, read_table
 from heldout.images.sources import MAX_PIXELS, ArraySource, DatasetSource, FileSource, ImageSource
@@ -18,6 +31,9 @@ SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", "
 MOST_NAMED = 1_000_000  # classes of which each gets a name
 LABEL_NAMES = frozenset(LABEL.usual + LABEL.weak)
 FILE_NAMES = frozenset(("file", "filename", "file_name", "file_path", "image", "image_file", "image_path", "path"))
+
+
+ClassesBy = Literal["number", "name"]
 
 
 def from_arrays(pictures: ArrayLike, labels: ArrayLike, *, ids: Sequence[str] | None = None) -> ArraySource:
@@ -30,7 +46,7 @@ def from_arrays(pictures: ArrayLike, labels: ArrayLike, *, ids: Sequence[str] | 
     labels : (n,)
         Classes from 0, or names, which are numbered in their order.
     ids : n str, optional
-        Names of the examples; numbered without.
+        Names of the examples, each another one; numbered without.
 
     Returns
     -------
@@ -44,7 +60,7 @@ def from_arrays(pictures: ArrayLike, labels: ArrayLike, *, ids: Sequence[str] | 
     >>> from_arrays(np.zeros((2, 4, 4), np.uint8), ["dog", "cat"]).labels.tolist()
     [1, 0]
     """
-    return ArraySource(np.asarray(pictures), labels, ids=ids)
+    return ArraySource(np.asarray(pictures), labels, ids=ids, class_names=_names_of(labels, None, "labels"))
 
 
 def from_dataset(dataset: Any, labels: ArrayLike | None = None) -> DatasetSource:
@@ -77,6 +93,7 @@ def from_folder(
     *,
     channels: int = 3,
     class_names: Sequence[str] | None = None,
+    classes_by: ClassesBy | None = None,
     max_pixels: int = MAX_PIXELS,
 ) -> FileSource:
     """A folder with one subfolder per class.
@@ -92,6 +109,9 @@ def from_folder(
         Read pictures as RGB, or as grey.
     class_names : sequence of str, optional
         Names of the class folders, in the order of their numbers.
+    classes_by : {"number", "name"}, optional
+        Needed for names such as 1 to 10, whose order as numbers (1, 2, 10) is another one than as text (1, 10, 2),
+        which is torchvision's.
     max_pixels : int
         Larger files are refused.
 
@@ -122,7 +142,9 @@ def from_folder(
             f"{root}: no class folders. Put each class into a subfolder of its own, or give a CSV of "
             "file names and labels (`labels`)."
         )
-    numbers = _class_numbers(found, class_names, str(root))
+    numbers = _class_numbers(
+        found if class_names is not None else in_order(found, classes_by, str(root)), class_names, str(root)
+    )
     names, labels = [], []
     for class_name in found:
         files = sorted(
@@ -149,6 +171,7 @@ def from_csv(
     *,
     channels: int = 3,
     class_names: Sequence[str] | None = None,
+    classes_by: ClassesBy | None = None,
     max_pixels: int = MAX_PIXELS,
 ) -> FileSource:
     """A folder and a CSV with a header: file name, label, and perhaps the name of the label and further columns.
@@ -164,8 +187,8 @@ def from_csv(
     ----------
     root, table : path
         The folder, and the CSV file.
-    channels, class_names, max_pixels
-        As in `from_folder`.
+    channels, class_names, classes_by, max_pixels
+        As in `from_folder`; labels that are all numbers are the numbers of their classes.
 
     Returns
     -------
@@ -188,6 +211,8 @@ def from_csv(
     listed = _listed(root, table)
     raw = listed.labels
     by_name = not all(value.isdecimal() for value in raw)
+    if class_names is None:
+        _names_of(raw if by_name else [int(value) for value in raw], classes_by, f"the labels of {table}")
     if by_name:
         numbers = _class_numbers(sorted(set(raw)), class_names, str(table))
         class_names = list(numbers)
@@ -274,6 +299,50 @@ def _names_beside(listed: _Listed) -> list[str] | None:
     return [known.get(i, f"class {i}") for i in range(max(known) + 1)]
 
 
+def in_order(names: Sequence[str], by: ClassesBy | None, what: str) -> list[str]:
+    """Names of classes in the order of their numbers: as text, or as numbers where that is another order.
+
+    Examples
+    --------
+    >>> in_order(["dog", "cat"], None, "pictures"), in_order(["1", "2", "10"], "number", "pictures")
+    (['cat', 'dog'], ['1', '2', '10'])
+    """
+    text = sorted(names)
+    numbers = sorted(text, key=int) if all(name.isdecimal() for name in text) else text
+    if numbers == text and by is not None:
+        raise InputError(
+            f"`classes_by={by!r}` has no effect on {what}, whose classes have one order only; leave it out."
+        )
+    if numbers != text and by is None:
+        raise InputError(
+            f"{what}: the classes are called {listing(numbers)} and have another order as text ({listing(text)}), by "
+            "which torchvision numbers folders. Say which one the model was trained with: `classes_by='number'` or "
+            "`classes_by='name'`."
+        )
+    return numbers if by == "number" else text
+
+
+def listing(names: Sequence[str], most: int = 4) -> str:
+    """The first few, where there are many.
+
+    Examples
+    --------
+    >>> listing(["1", "10", "2"], 2)
+    '1, 10, ...'
+    """
+    return ", ".join(names[:most]) + ", ..." * (len(names) > most)
+
+
+def _names_of(labels: ArrayLike, by: ClassesBy | None, what: str) -> list[str] | None:
+    """The classes of labels that are text, in their order; None of numbers, which have theirs."""
+    names = number_labels(labels, what=what)[1]
+    if names is not None:
+        return in_order(names, by, what)
+    if by is not None:
+        raise InputError(f"`classes_by={by!r}` has no effect on {what}, which are numbers; leave it out.")
+    return None
+
+
 def _class_numbers(found: Sequence[str], wanted: Sequence[str] | None, what: str) -> dict[str, int]:
     """Number classes by their place in `found`, or in `wanted`."""
     strangers = [name for name in found if wanted is not None and name not in wanted]
@@ -289,6 +358,7 @@ def from_npz(
     labels_key: str | None = None,
     labels: ArrayLike | None = None,
     class_names: Sequence[str] | None = None,
+    classes_by: ClassesBy | None = None,
     of: Literal["test", "train", "validation", "any"] = "test",
 ) -> ArraySource:
     """Arrays of an `.npz` file; stored without compression they are mapped, and packed large ones read row by row.
@@ -307,6 +377,8 @@ def from_npz(
         Labels, where the file holds none.
     class_names : sequence of str, optional
         Names of the classes, in the order of their numbers.
+    classes_by : {"number", "name"}, optional
+        Of labels that are text, as in `from_folder`.
     of : {"test", "train", "validation", "any"}
         The set that is meant where a file holds several (`x_train`, `x_test`); "any" takes the only one there is.
 
@@ -335,11 +407,16 @@ def from_npz(
         else:
             key = only_pictures(keys, images_key, of=of, source=str(path))
         pictures = arrays.rows(key)
-        given = labels if labels_at is None else arrays[labels_at]
+        given = np.asarray(labels if labels_at is None else arrays[labels_at])
         if "class_names" in arrays:
+            if classes_by is not None:
+                raise InputError(f"`classes_by` has no effect on {path}, which holds class_names; leave it out.")
             class_names = [str(name) for name in arrays["class_names"]]
-        elif np.asarray(given).dtype.kind not in TEXT:
+        elif given.dtype.kind not in TEXT:
             class_names = None
+            _names_of(given, classes_by, f"the labels of {path}")
+        elif class_names is None:
+            class_names = _names_of(given, classes_by, f"the labels of {path}")
         ids_at = pick(keys, None, EXAMPLE, source=str(path), taken=(key, labels_at or ""))
         ids = None
         if ids_at is not None and arrays.shape(ids_at) == (len(pictures),):
@@ -351,7 +428,6 @@ def from_npz(
             and arrays.shape(name) == (len(pictures),)
             and not _of_another_set(name, key, keys)
         }
-    assert given is not None
     found = ArraySource(pictures, given, ids=ids, class_names=class_names, columns=columns, what=str(path))
     found.keys = (key,) if labels_at is None else (key, labels_at)
     return found
@@ -373,6 +449,7 @@ def open_source(
     labels_key: str | None = None,
     channels: int = 3,
     class_names: Sequence[str] | None = None,
+    classes_by: ClassesBy | None = None,
     max_pixels: int = MAX_PIXELS,
     of: Literal["test", "train", "validation", "any"] = "test",
 ) -> ImageSource:
@@ -388,7 +465,7 @@ def open_source(
         A CSV of file names and labels, or a .npy file of labels.
     images_key, labels_key, of
         As in `from_npz`.
-    channels, class_names, max_pixels
+    channels, class_names, classes_by, max_pixels
         As in `from_folder`.
 
     Returns
@@ -410,15 +487,14 @@ def open_source(
     path = Path(path)
     if not path.exists():
         raise InputError(f"{path} does not exist.")
+    named: dict[str, Any] = {"class_names": class_names, "classes_by": classes_by}
     if path.is_dir():
         if labels is not None:
-            return from_csv(path, labels, channels=channels, class_names=class_names, max_pixels=max_pixels)
-        return from_folder(path, channels=channels, class_names=class_names, max_pixels=max_pixels)
+            return from_csv(path, labels, channels=channels, max_pixels=max_pixels, **named)
+        return from_folder(path, channels=channels, max_pixels=max_pixels, **named)
     if path.suffix == ".npz":
         given = None if labels is None else read_npy(labels)
-        return from_npz(
-            path, images_key=images_key, labels_key=labels_key, labels=given, class_names=class_names, of=of
-        )
+        return from_npz(path, images_key=images_key, labels_key=labels_key, labels=given, of=of, **named)
     raise InputError(
         f"{path} is neither a folder nor an .npz file; give a folder with one subfolder per class, a folder and a CSV "
         "of labels, or an .npz file of pictures and labels."
