@@ -401,6 +401,14 @@ def test_warnings() -> None:
     assert made("scores_two_sided").outcome == "harder"
 
 
+def test_chance_on_one_set_is_told() -> None:
+    chance = replace(made("many"), at_chance=("test", "control"))
+    test, control = (note for note in chance.notes if "better than chance" in note)
+    assert test.startswith("On the test set")
+    assert control.startswith("On the control")
+    assert ["by heart" in note for note in (test, control)] == [False, True]
+
+
 def test_a_limited_run_says_so() -> None:
     limited = run(halves(), control=True, limit=80)
     told = ["Limited to 80 of 100 pictures of the test set, drawn at random.",

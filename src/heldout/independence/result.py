@@ -153,6 +153,7 @@ class AuditResult(JudgedResult):
     reference_digests: tuple[str, ...] = ()
     reference_evaluations: int = 0  # of models and references, on the untouched pictures of both sets
     exhibits: tuple[Exhibit, ...] = field(default=(), repr=False)
+    at_chance: tuple[str, ...] = ()  # "test", "control": where a model is not reliably better than chance
     look_seen: tuple[LooksSeen, ...] = field(default=(), repr=False)  # every test picture that is listed as seen
     seen_pictures: tuple[SeenPicture, ...] = field(default=(), repr=False)  # most suspicious first
     sources: tuple[str, ...] = ()  # what test set and control are called, where that is known
