@@ -165,6 +165,9 @@ def _arrays(folder, rng, pictures, labels, fresh, fresh_labels) -> None:
     np.savez(folder / "nokeys.npz", first=pictures, second=labels)
     np.savez(folder / "pairs.npz", x=pictures, y=labels, data=pictures[::-1], targets=labels[::-1])
     np.savez(folder / "sets.npz", test_images=pictures, test_labels=labels, control_images=fresh, control_labels=labels)
+    np.savez(folder / "labelled.npz", images=pictures, labels=labels, y=labels[::-1], targets=labels)
+    np.savez(folder / "ids.npz", images=pictures, labels=labels, ids=np.minimum(np.arange(80), 3))
+    np.savez(folder / "small.npz", images=fresh[:, :28, :28], labels=fresh_labels)
     np.savez(folder / "negative.npz", images=pictures, labels=np.full(80, -1))
     np.savez(folder / "fraction.npz", images=pictures, labels=np.full(80, 0.5))
     np.savez(folder / "nanlabels.npz", images=pictures, labels=np.full(80, np.nan))
@@ -589,6 +592,16 @@ AUDITS = [
     Bad("audit", "--model honest.onnx --images plain --labels filesboth.csv --wrap", "label ('class', 'target')"),
     Bad("audit", "--model honest.onnx --images plain --labels filessame.csv --wrap", "has two columns 'ward'"),
     Bad("split", "plain --labels filesunsaid.csv --control 2 --out unsaid", "none of which is called as labels are"),
+    Bad("audit", "--model honest.onnx --images floats.npz --wrap", "--scale: the pixels of the test set are floats"),
+    Bad(
+        "memorization",
+        "curve --model honest.onnx --images floats.npz --pixel-range 0 255",
+        "--scale: the pixels of the training set are floats from 0 to 255",
+    ),
+    Bad("audit", f"{AUDIT} --control small.npz", "test set and control differ in size: 32 x 32 and 28 x 28 pixels"),
+    Bad("audit", "--model honest.onnx --images labelled.npz --wrap", "that differ ('labels', 'y', 'targets'); choose"),
+    Bad("memorization", "retrain --train bad_inputs_models:train --data labelled.npz", "choose with --y-key"),
+    Bad("audit", "--model honest.onnx --images ids.npz --wrap", "the id '3' stands more than once"),
     Bad("audit", "--model honest.onnx --images deep --wrap", "has pixels of 16-bit integers"),
     Bad("split", "deep --control 2 --out deeper", "has pixels of 16-bit integers"),
     Bad("audit", "--model honest.onnx --images numbered --wrap", "--classes-by number or --classes-by name"),

@@ -261,9 +261,10 @@ def test_split_of_a_folder_keeps_its_labels(tmp_path, rng, capsys):
         for i in range(4):
             noise = rng.integers(0, 256, (8, 8), dtype=np.uint8)
             Image.fromarray(noise).save(tmp_path / "all" / name / f"a,{i}.png")
-    assert main(["split", str(tmp_path / "all"), "--control", "0.25", "--out", str(tmp_path / "s")]) == 0
+    numbered = ["--control", "0.25", "--classes-by", "name"]
+    assert main(["split", str(tmp_path / "all"), *numbered, "--out", str(tmp_path / "s")]) == 0
     capsys.readouterr()
-    whole = from_folder(tmp_path / "all")
+    whole = from_folder(tmp_path / "all", classes_by="name")
     truth = dict(zip(whole.ids, whole.labels, strict=True))
     seen = {}
     for part in ("rest", "control"):

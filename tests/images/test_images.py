@@ -28,6 +28,7 @@ from heldout.images import (
 )
 from heldout.images.duplicates import duplicate_codes, pixel_hashes
 from heldout.images.frames import PAD_MODES
+from heldout.images.labelled import check_scale
 
 
 @pytest.fixture
@@ -292,6 +293,29 @@ def test_labels_that_are_numbers_as_text(tmp_path):
     assert from_npz(tmp_path / "x.npz", classes_by="number").labels.tolist() == [2, 1, 0]
     assert from_npz(tmp_path / "x.npz", classes_by="name").labels.tolist() == [0, 2, 1]
     assert from_arrays(pictures, ["0", "1", "9"]).labels.tolist() == [0, 1, 2]
+
+
+def test_floats_that_may_be_bytes_need_a_scale():
+    def check(low: float, high: float, **said: float) -> None:
+        x = np.linspace(low, high, 32).reshape(2, 4, 4)
+        check_scale(LabelledImages(from_arrays(x, [0, 1]), Wrap(), **said), "the test set")
+
+    refuses("`scale`: the pixels of the test set are floats from 0 to 255.*`scale=0.003921569` divides", check, 0, 255)
+    check(0, 255, scale=1)
+    check(0, 1.2)  # a resampling may go beyond 1
+    check(-2.1, 2.6)  # less mean, over std
+
+
+def test_several_arrays_of_labels(tmp_path):
+    """As several pairs are; `x` and `y` beside `targets` were taken by their names' rank."""
+    x, y = np.zeros((3, 4, 4), np.uint8), np.arange(3)
+    for names in ({"images": x, "labels": y, "y": y[::-1]}, {"x_test": x, "y_test": y, "test_labels": y[::-1]}):
+        np.savez(tmp_path / "two.npz", **names)
+        refuses("several arrays of labels that differ .*choose with `labels_key`", from_npz, tmp_path / "two.npz")
+        key = list(names)[2]
+        assert from_npz(tmp_path / "two.npz", labels_key=key).labels.tolist() == [2, 1, 0]
+    np.savez(tmp_path / "same.npz", images=x, labels=y, targets=y, train_labels=y[::-1], class_names=["a", "b", "c"])
+    assert from_npz(tmp_path / "same.npz").labels.tolist() == [0, 1, 2]
 
 
 def test_ids_are_different():

@@ -21,6 +21,7 @@ from heldout.checks import (
     pick,
     plain_name,
     quoted,
+    refuse_several_labels,
     set_of,
 )
 from heldout.errors import InputError
@@ -372,7 +373,8 @@ def from_npz(
         The file.
     images_key, labels_key : str, optional
         Its keys. Found by their usual names without: `x` goes with `y`, `images` with `labels`, `x_test` with `y_test`;
-        one that is given finds its partner, and a file in which several pairs fit is refused.
+        one that is given finds its partner, and a file in which several pairs fit, or that holds several arrays of
+        labels that differ, is refused.
     labels : (n,), optional
         Labels, where the file holds none.
     class_names : sequence of str, optional
@@ -404,6 +406,7 @@ def from_npz(
         labels_at = None
         if labels is None:
             key, labels_at = pair(keys, images_key, labels_key, of=of, source=str(path))
+            refuse_several_labels(arrays, (key, labels_at), source=str(path), wanted=labels_key)
         else:
             key = only_pictures(keys, images_key, of=of, source=str(path))
         pictures = arrays.rows(key)
