@@ -345,8 +345,9 @@ def advice(
     premise += " and no reference" * references
     if alone and orbit is not None:
         premise = f"models and test set are independent and {moves.neutral(orbit)}"
-    few = [] if orbit is None else ["these views"] * (not moves.only_shifts(orbit))
-    few += ["shifts of so few pixels"] * (orbit is not None and orbit.radius > 0)
+    few: list[str] = []
+    if orbit is not None and result.leak is None:  # which compares pictures as they are
+        few += ["these views"] * (not moves.only_shifts(orbit)) + ["shifts of so few pixels"] * (orbit.radius > 0)
     about = page.listed(["this test set", *few])
     viewed = orbit is not None and not moves.only_shifts(orbit)
     neutral = "shifts" if orbit is None else moves.kinds(orbit).removeprefix("small ")
