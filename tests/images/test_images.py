@@ -29,6 +29,7 @@ from heldout.images import (
 from heldout.images.duplicates import duplicate_codes, pixel_hashes
 from heldout.images.frames import PAD_MODES
 from heldout.images.labelled import check_scale
+from heldout.images.oddities import Oddities
 
 
 @pytest.fixture
@@ -354,6 +355,34 @@ def test_colours_of_sixteen_bits_are_refused(tmp_path):
     refuses("16-bit integers", from_folder(tmp_path).read, 0)
 
 
+def test_what_files_hold_besides_is_counted(tmp_path):
+    """An orientation, transparency and further pages; two pictures that differ in alpha alone look alike to a model."""
+    (tmp_path / "0").mkdir()
+    grey = Image.new("L", (4, 6), 100)
+    turned, clear = Image.Exif(), Image.new("L", (4, 6), 255)
+    turned[274] = 6
+    clear.paste(0, (0, 0, 2, 2))
+    grey.save(tmp_path / "0" / "a.jpg", exif=turned)
+    grey.save(tmp_path / "0" / "b.png", exif=turned)
+    grey.save(tmp_path / "0" / "plain.png")
+    Image.merge("LA", (grey, clear)).save(tmp_path / "0" / "clear.png")
+    Image.merge("LA", (grey, Image.new("L", (4, 6), 255))).save(tmp_path / "0" / "opaque.png")
+    grey.convert("P").save(tmp_path / "0" / "palette.png", transparency=100)
+    grey.convert("P").save(tmp_path / "0" / "unused.png", transparency=7)
+    for suffix in ("tif", "gif"):
+        grey.save(tmp_path / "0" / f"pages.{suffix}", save_all=True, append_images=[clear])
+    grey.save(tmp_path / "0" / "one.gif")
+    source = from_folder(tmp_path)
+    hashes, found = pixel_hashes(source, np.arange(len(source.ids)))
+    assert found == Oddities(n=10, turned=2, transparent=2, pages=2)
+    assert len(set(hashes)) <= 2  # JPEG may round
+    assert found.sentences("the test set")[0].startswith("2 of 10 pictures of the test set have an EXIF orientation")
+    part = LabelledImages(source, Wrap()).take(np.array([source.ids.index("0/clear.png")])).source
+    assert pixel_hashes(part, [0])[1] == Oddities(n=1, transparent=1)
+    assert pixel_hashes(from_arrays(np.zeros((1, 4, 4), np.uint8), [0]), [0])[1] == Oddities(n=1)
+    assert Oddities(n=3).sentences("the control") == ()
+
+
 def test_bad_csv(folder, tmp_path):
     table = tmp_path / "labels.csv"
     refuses("cannot read the label table", open_source, folder, labels=table)
@@ -514,17 +543,19 @@ def test_equal_pixels_have_equal_hashes(folder, rng):
     changed[0, 0, 0] ^= 1
     Image.fromarray(changed).save(folder / "dog" / "nearly.png")
     source = from_folder(folder)
-    codes = duplicate_codes(pixel_hashes(source, np.arange(len(source.ids))))
+    codes = duplicate_codes(pixel_hashes(source, np.arange(len(source.ids)))[0])
     alike = [(source.ids[i], source.ids[j]) for i in range(8) for j in range(i) if codes[i] == codes[j]]
     assert alike == [("dog/copy.bmp", "cat/0.png")]
     x = np.zeros((2, 4, 9), np.uint8)
     flat, tall = from_arrays(x, [0, 1]), from_arrays(x.reshape(2, 9, 4), [0, 1])
-    assert pixel_hashes(flat, [0]) != pixel_hashes(tall, [0]), "the same bytes in another shape are another picture"
+    assert pixel_hashes(flat, [0])[0] != pixel_hashes(tall, [0])[0], (
+        "the same bytes in another shape are another picture"
+    )
     as_floats = from_arrays(flat.read(0)[None].astype(np.float32), [0])
-    assert pixel_hashes(flat, [0]) == pixel_hashes(as_floats, [0]), (
+    assert pixel_hashes(flat, [0])[0] == pixel_hashes(as_floats, [0])[0], (
         "the same numbers in another type are the same picture"
     )
-    assert pixel_hashes(flat, [0]) != pixel_hashes(from_arrays(as_floats.read(0)[None] + 0.5, [0]), [0])
+    assert pixel_hashes(flat, [0])[0] != pixel_hashes(from_arrays(as_floats.read(0)[None] + 0.5, [0]), [0])[0]
 
 
 def test_split_never_cuts_a_group(rng):

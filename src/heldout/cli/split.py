@@ -77,9 +77,12 @@ def run(args: argparse.Namespace) -> int:
         of="any",
     )
     say_labels(source)
-    codes = duplicate_codes(
-        pixel_hashes(source, np.arange(len(source.labels)), label=str(args.images), progress=not args.quiet)
+    hashes, oddities = pixel_hashes(
+        source, np.arange(len(source.labels)), label=str(args.images), progress=not args.quiet
     )
+    for sentence in oddities.sentences(str(args.images)):
+        say(sentence)
+    codes = duplicate_codes(hashes)
     n_duplicates = len(codes) - int(codes.max()) - 1
     names = groups_of(source, args.groups)
     if names is not None:
@@ -102,7 +105,11 @@ def run(args: argparse.Namespace) -> int:
         for name, rows in parts.items()
     }
     if n_duplicates:
-        say(f"{n_duplicates:,} of {len(codes):,} pictures repeat another one pixel by pixel; equal ones stay together.")
+        unseen = ", transparency left out" * bool(oddities.transparent)
+        say(
+            f"{n_duplicates:,} of {len(codes):,} pictures repeat another one pixel by pixel{unseen}; equal ones stay "
+            "together."
+        )
     if args.format == "json":
         made = {"n_duplicates": n_duplicates, "seed": args.seed, "version": __version__}
         print(json.dumps({**summary, **made}, indent=2))

@@ -19,6 +19,7 @@ from PIL import Image, UnidentifiedImageError
 from heldout.checks import check_count, check_labels, number_labels
 from heldout.errors import InputError
 from heldout.files import PackedRows
+from heldout.images.oddities import marks_of
 
 MAX_PIXELS = 100_000_000  # of one picture file, 300 MB once it is decoded; `max_pixels` raises it
 END_MARKS = {".png": b"IEND", ".jpg": b"\xff\xd9", ".jpeg": b"\xff\xd9"}
@@ -239,7 +240,16 @@ class FileSource:
     def read(self, index: int) -> NDArray[Any]:
         """One picture, converted to RGB (or grey, for one channel)."""
         with self._opened(index) as image:
-            pixels = np.asarray(image.convert("L" if self.channels == 1 else "RGB"))
+            return self._pixels(image)
+
+    def look(self, index: int) -> tuple[NDArray[Any], int]:
+        """One picture, and what its file holds besides (`heldout.images.oddities`)."""
+        with self._opened(index) as image:
+            pages = bool(getattr(image, "is_animated", False))
+            return self._pixels(image), marks_of(image, pages=pages)
+
+    def _pixels(self, image: Image.Image) -> NDArray[Any]:
+        pixels = np.asarray(image.convert("L" if self.channels == 1 else "RGB"))
         return pixels[..., None] if pixels.ndim == 2 else pixels
 
     def shapes(self, indices: NDArray[np.intp]) -> Iterator[tuple[int, tuple[int, int]]]:
@@ -364,6 +374,12 @@ class Part:
     def threads(self) -> int:
         """How many may read at once, as the whole says."""
         return int(getattr(self.whole, "threads", 0))
+
+    @property
+    def look(self) -> Callable[[int], tuple[NDArray[Any], int]] | None:
+        """One picture and what its file holds besides; None where the whole has no files."""
+        look = getattr(self.whole, "look", None)
+        return None if look is None else lambda index: look(int(self.rows[index]))
 
     @property
     def read_many(self) -> Callable[[NDArray[np.intp]], NDArray[Any]] | None:

@@ -224,6 +224,7 @@ def audit_many(
         sources=tuple(str(source) for source in sources),
         **_origin_of_references(work, others, compared),
         **_pictures_to_see(work, examples["test"], leak),
+        oddities=tuple(of.oddities for of in depends.values()),
         **_origin(work, found, looks),
     )
 
