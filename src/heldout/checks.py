@@ -328,6 +328,30 @@ def pair(
     return best[0]
 
 
+def labels_beside(keys: Collection[str], x_key: str, y_key: str) -> list[str]:
+    """Other arrays that are called as labels of the same set are.
+
+    Examples
+    --------
+    >>> labels_beside(["x_test", "y_test", "test_labels", "y_train", "class_names"], "x_test", "y_test")
+    ['test_labels']
+    """
+    own = (set_of(y_key, LABEL_WORDS) or set_of(x_key, tuple(PAIRED)) or ("", ""))[1]
+    return [key for key in keys if key not in (x_key, y_key) and (set_of(key, LABEL_WORDS) or ("", None))[1] == own]
+
+
+def refuse_several_labels(
+    arrays: Any, at: tuple[str, str], *, source: str, option: str = "labels_key", wanted: str | None = None
+) -> None:
+    """Of several arrays of labels that differ nobody knows which are meant, unless one is `wanted`."""
+    if wanted is not None:
+        return
+    own = arrays[at[1]]
+    others = [key for key in labels_beside(list(arrays), *at) if arrays.shape(key) == own.shape]
+    if any(not np.array_equal(arrays[key], own) for key in others):
+        raise _several("labels that differ", (at[1], *others), option, source)
+
+
 def only_pictures(keys: Collection[str], wanted: str | None, *, of: str, source: str) -> str:
     """The key of pictures whose labels are elsewhere."""
     if wanted is not None:

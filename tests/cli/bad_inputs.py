@@ -165,6 +165,9 @@ def _arrays(folder, rng, pictures, labels, fresh, fresh_labels) -> None:
     np.savez(folder / "nokeys.npz", first=pictures, second=labels)
     np.savez(folder / "pairs.npz", x=pictures, y=labels, data=pictures[::-1], targets=labels[::-1])
     np.savez(folder / "sets.npz", test_images=pictures, test_labels=labels, control_images=fresh, control_labels=labels)
+    np.savez(folder / "labelled.npz", images=pictures, labels=labels, y=labels[::-1], targets=labels)
+    np.savez(folder / "ids.npz", images=pictures, labels=labels, ids=np.minimum(np.arange(80), 3))
+    np.savez(folder / "small.npz", images=fresh[:, :28, :28], labels=fresh_labels)
     np.savez(folder / "negative.npz", images=pictures, labels=np.full(80, -1))
     np.savez(folder / "fraction.npz", images=pictures, labels=np.full(80, 0.5))
     np.savez(folder / "nanlabels.npz", images=pictures, labels=np.full(80, np.nan))
@@ -387,6 +390,12 @@ def _folders(folder: Path, pictures, labels) -> None:
     (folder / "hollow" / "cat").mkdir(parents=True)
     (folder / "broken" / "0").mkdir(parents=True)
     (folder / "broken" / "0" / "0.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    for name in ("1", "2", "10"):
+        (folder / "numbered" / name).mkdir(parents=True)
+        Image.fromarray(pictures[int(name)]).save(folder / "numbered" / name / "a.png")
+    for i in range(4):
+        (folder / "deep" / str(i % 2)).mkdir(parents=True, exist_ok=True)
+        Image.fromarray(pictures[i].astype(np.uint16) * 257).save(folder / "deep" / str(i % 2) / f"{i}.png")
     (folder / "plain").mkdir()
     for i in range(8):
         Image.fromarray(pictures[i]).save(folder / "plain" / f"{i}.png")
@@ -402,6 +411,9 @@ def _folders(folder: Path, pictures, labels) -> None:
     table("filesbare.csv", "0.png,0", "1.png,1")
     table("filesblank.csv", "file,label", "0.png,0", "1.png,")
     table("filesone.csv", "file", "0.png")
+    table("filesunsaid.csv", "file,patient,species", "0.png,0,1", "1.png,1,0")
+    table("filesboth.csv", "file,class,target", "0.png,0,1", "1.png,1,0")
+    table("filessame.csv", "file,label,ward,ward", "0.png,0,1,1", "1.png,1,0,1")
     (folder / "fileslatin.csv").write_bytes("file,label\n0.png,Käfer\n".encode("latin-1"))
 
 
@@ -594,6 +606,27 @@ AUDITS = [
     Bad("audit", "--model honest.onnx --images plain --labels filesbare.csv --wrap", "put a header such as"),
     Bad("audit", "--model honest.onnx --images plain --labels filesblank.csv --wrap", "'1.png' has no label"),
     Bad("audit", "--model honest.onnx --images plain --labels filesone.csv --wrap", "two columns are needed"),
+    Bad("audit", "--model honest.onnx --images plain --labels filesunsaid.csv --wrap", "'file', 'patient', 'species'"),
+    Bad("audit", "--model honest.onnx --images plain --labels filesboth.csv --wrap", "label ('class', 'target')"),
+    Bad("audit", "--model honest.onnx --images plain --labels filessame.csv --wrap", "has two columns 'ward'"),
+    Bad("split", "plain --labels filesunsaid.csv --control 2 --out unsaid", "none of which is called as labels are"),
+    Bad("audit", "--model honest.onnx --images floats.npz --wrap", "--scale: the pixels of the test set are floats"),
+    Bad(
+        "memorization",
+        "curve --model honest.onnx --images floats.npz --pixel-range 0 255",
+        "--scale: the pixels of the training set are floats from 0 to 255",
+    ),
+    Bad("audit", f"{AUDIT} --control small.npz", "test set and control differ in size: 32 x 32 and 28 x 28 pixels"),
+    Bad("audit", "--model honest.onnx --images labelled.npz --wrap", "that differ ('labels', 'y', 'targets'); choose"),
+    Bad("memorization", "retrain --train bad_inputs_models:train --data labelled.npz", "choose with --y-key"),
+    Bad("audit", "--model honest.onnx --images ids.npz --wrap", "the id '3' stands more than once"),
+    Bad("audit", "--model honest.onnx --images deep --wrap", "has pixels of 16-bit integers"),
+    Bad("split", "deep --control 2 --out deeper", "has pixels of 16-bit integers"),
+    Bad("audit", "--model honest.onnx --images numbered --wrap", "--classes-by number or --classes-by name"),
+    Bad("split", "numbered --control 2 --out ordered", "have another order as text (1, 10, 2)"),
+    Bad("memorization", "curve --model honest.onnx --images numbered", "--classes-by number or --classes-by name"),
+    Bad("audit", f"{AUDIT} --classes-by number", "--classes-by number has no effect on the labels of test.npz"),
+    Bad("audit", "--model honest.onnx --images classes --wrap --classes-by name", "--classes-by name has no effect on"),
     Bad("audit", "--model honest.onnx --images plain --labels fileslatin.csv --wrap", "is not UTF-8 text"),
     Bad("audit", "--model honest.onnx --images plain --labels absent.csv --wrap", "cannot read the label table"),
     Bad("audit", "--model resnet.pt --images test.npz", "give an .onnx file or package.module:factory"),

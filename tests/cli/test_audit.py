@@ -261,9 +261,10 @@ def test_split_of_a_folder_keeps_its_labels(tmp_path, rng, capsys):
         for i in range(4):
             noise = rng.integers(0, 256, (8, 8), dtype=np.uint8)
             Image.fromarray(noise).save(tmp_path / "all" / name / f"a,{i}.png")
-    assert main(["split", str(tmp_path / "all"), "--control", "0.25", "--out", str(tmp_path / "s")]) == 0
+    numbered = ["--control", "0.25", "--classes-by", "name"]
+    assert main(["split", str(tmp_path / "all"), *numbered, "--out", str(tmp_path / "s")]) == 0
     capsys.readouterr()
-    whole = from_folder(tmp_path / "all")
+    whole = from_folder(tmp_path / "all", classes_by="name")
     truth = dict(zip(whole.ids, whole.labels, strict=True))
     seen = {}
     for part in ("rest", "control"):
@@ -425,6 +426,19 @@ def test_split_of_a_table_keeps_its_columns(tmp_path, rng, capsys):
     assert len(set(control.columns["patient"])) == 1
     assert not set(control.columns["patient"]) & set(rest.columns["patient"])
     assert control.class_names == rest.class_names == ["class 0", "class 1"]
+
+
+def test_split_takes_the_label_by_its_name_and_writes_no_column_twice(tmp_path, rng, capsys):
+    for i in range(12):
+        Image.fromarray(rng.integers(0, 256, (8, 8), dtype=np.uint8)).save(tmp_path / f"{i}.png")
+    rows = [f"{i}.png,p{i // 2},{i % 2},{i}" for i in range(12)]
+    (tmp_path / "all.csv").write_text("\n".join(["image,patient,label,file", *rows]))
+    command = ["split", str(tmp_path), "--labels", str(tmp_path / "all.csv"), "--control", "4"]
+    assert main([*command, "--out", str(tmp_path / "s")]) == 0
+    assert "labels: column 'label' of all.csv." in capsys.readouterr().err
+    header, *rest = (tmp_path / "s" / "rest.csv").read_text().splitlines()
+    assert header == "file,label,name,patient,other file"
+    assert [row.split(",")[1] for row in rest] == [str(int(row.split(".")[0]) % 2) for row in rest]
 
 
 @pytest.mark.parametrize("classes", [("0", "1"), ("cat", "dog")])

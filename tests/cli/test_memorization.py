@@ -227,9 +227,15 @@ def test_failed_trainings_are_named_and_the_others_kept(run):
     assert "failed" not in out
     code, _, err = run(*options, "--resume", "--out", "empty")
     assert "nothing to resume" in err
+    assert "finished result" not in err
     assert "continuing" not in err
     assert "were done" not in err
     assert not (run.folder / "heldout-memorization" / "checkpoint").exists()
+    before = (run.folder / "empty" / "result.json").read_text()
+    code, _, err = run(*options, "--resume", "--out", "empty", "--repetitions", "0")
+    assert code == 2
+    assert "empty holds a finished result, which this run replaces when it ends; another --out keeps both." in err
+    assert (run.folder / "empty" / "result.json").read_text() == before
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import zlib
 from dataclasses import replace
 
 import numpy as np
@@ -27,6 +28,8 @@ from heldout.images import (
 )
 from heldout.images.duplicates import duplicate_codes, pixel_hashes
 from heldout.images.frames import PAD_MODES
+from heldout.images.labelled import check_scale
+from heldout.images.oddities import Oddities
 
 
 @pytest.fixture
@@ -240,6 +243,146 @@ def test_a_control_is_numbered_like_its_test_set(folder, tmp_path):
     assert from_csv(folder, table, class_names=["cat", "dog"]).labels.tolist() == [1]
 
 
+@pytest.mark.parametrize(
+    ("header", "row"),
+    [
+        ("file,prediction,label", "cat/0.png,0,1"),
+        ("label,file", "1,cat/0.png"),
+        ("id,Image-Path,split,Class", "7,cat/0.png,test,1"),
+        ("file,species", "cat/0.png,1"),
+    ],
+)
+def test_the_label_is_the_column_that_is_called_so(header, row, folder, tmp_path):
+    table = tmp_path / "labels.csv"
+    table.write_text(f"{header}\n{row}\n")
+    source = from_csv(folder, table)
+    assert (source.ids, source.labels.tolist()) == (["cat/0.png"], [1])
+    assert source.keys[0].split("'")[1].lower() in ("label", "class", "species")
+    assert {"label", "Class", "file"}.isdisjoint(source.columns)
+
+
+def test_a_column_that_says_one_thing_of_all_labels_does_not_name_them(folder, tmp_path):
+    table = tmp_path / "labels.csv"
+    table.write_text("file,label,split\ncat/0.png,0,test\ncat/1.png,1,test\n")
+    assert from_csv(folder, table).class_names is None
+
+
+def test_classes_called_by_numbers_have_the_order_that_is_asked_for(tmp_path):
+    for name in ("1", "2", "10"):
+        (tmp_path / name).mkdir()
+        Image.new("L", (4, 4)).save(tmp_path / name / "a.png")
+    refuses("another order as text .1, 10, 2., by which torchvision", from_folder, tmp_path)
+    assert from_folder(tmp_path, classes_by="number").class_names == ["1", "2", "10"]
+    assert from_folder(tmp_path, classes_by="name").class_names == ["1", "10", "2"]
+    assert from_folder(tmp_path, class_names=["2", "1", "10"]).labels.tolist() == [1, 2, 0]
+    (tmp_path / "10").rename(tmp_path / "0")
+    assert from_folder(tmp_path).class_names == ["0", "1", "2"]
+    refuses("`classes_by='name'` has no effect", from_folder, tmp_path, classes_by="name")
+    table = tmp_path / "labels.csv"
+    table.write_text("file,label\n1/a.png,10\n2/a.png,2\n")
+    assert open_source(tmp_path, labels=table).labels.tolist() == [10, 2]
+    refuses(
+        "has no effect on the labels of .*, which are numbers", open_source, tmp_path, labels=table, classes_by="name"
+    )
+
+
+def test_labels_that_are_numbers_as_text(tmp_path):
+    pictures, labels = np.zeros((3, 4, 4), np.uint8), np.array(["10", "9", "2"])
+    refuses("labels: the classes are called 2, 9, 10", from_arrays, pictures, labels)
+    np.savez(tmp_path / "x.npz", images=pictures, labels=labels)
+    refuses("the labels of .*x.npz: the classes", from_npz, tmp_path / "x.npz")
+    assert from_npz(tmp_path / "x.npz", classes_by="number").labels.tolist() == [2, 1, 0]
+    assert from_npz(tmp_path / "x.npz", classes_by="name").labels.tolist() == [0, 2, 1]
+    assert from_arrays(pictures, ["0", "1", "9"]).labels.tolist() == [0, 1, 2]
+
+
+def test_floats_that_may_be_bytes_need_a_scale():
+    def check(low: float, high: float, **said: float) -> None:
+        x = np.linspace(low, high, 32).reshape(2, 4, 4)
+        check_scale(LabelledImages(from_arrays(x, [0, 1]), Wrap(), **said), "the test set")
+
+    refuses("`scale`: the pixels of the test set are floats from 0 to 255.*`scale=0.003921569` divides", check, 0, 255)
+    check(0, 255, scale=1)
+    check(0, 1.2)  # a resampling may go beyond 1
+    check(-2.1, 2.6)  # less mean, over std
+
+
+def test_several_arrays_of_labels(tmp_path):
+    """As several pairs are; `x` and `y` beside `targets` were taken by their names' rank."""
+    x, y = np.zeros((3, 4, 4), np.uint8), np.arange(3)
+    for names in ({"images": x, "labels": y, "y": y[::-1]}, {"x_test": x, "y_test": y, "test_labels": y[::-1]}):
+        np.savez(tmp_path / "two.npz", **names)
+        refuses("several arrays of labels that differ .*choose with `labels_key`", from_npz, tmp_path / "two.npz")
+        key = list(names)[2]
+        assert from_npz(tmp_path / "two.npz", labels_key=key).labels.tolist() == [2, 1, 0]
+    np.savez(tmp_path / "same.npz", images=x, labels=y, targets=y, train_labels=y[::-1], class_names=["a", "b", "c"])
+    assert from_npz(tmp_path / "same.npz").labels.tolist() == [0, 1, 2]
+
+
+def test_ids_are_different():
+    refuses("the id 'a' stands more than once", from_arrays, np.zeros((2, 4, 4), np.uint8), [0, 1], ids=["a", "a"])
+
+
+@pytest.mark.parametrize(
+    ("values", "suffix", "kind"),
+    [
+        (np.uint16, "png", "16-bit"),
+        (np.uint16, "tif", "16-bit"),
+        (np.int32, "tif", "32-bit"),
+        (np.float32, "tif", "floats"),
+    ],
+)
+def test_files_of_more_than_bytes_are_refused(values, suffix, kind, tmp_path):
+    """Pillow would clip 16 bits at 255, and floats between 0 and 1 would be black."""
+    (tmp_path / "0").mkdir()
+    Image.fromarray(np.full((4, 4), 200, values)).save(tmp_path / "0" / f"a.{suffix}")
+    source = from_folder(tmp_path)
+    refuses(f"a.{suffix} has pixels of .*{kind}", source.read, 0)
+    refuses(kind, lambda: list(source.shapes(np.array([0]))))
+
+
+def test_colours_of_sixteen_bits_are_refused(tmp_path):
+    """Of which Pillow keeps the upper half, in silence."""
+
+    def chunk(kind, content):
+        return len(content).to_bytes(4, "big") + kind + content + zlib.crc32(kind + content).to_bytes(4, "big")
+
+    pixels = zlib.compress((b"\0" + bytes(4 * 6)) * 4)
+    header = chunk(b"IHDR", bytes((0, 0, 0, 4, 0, 0, 0, 4, 16, 2, 0, 0, 0)))
+    content = b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
+    (tmp_path / "0").mkdir()
+    (tmp_path / "0" / "a.png").write_bytes(content)
+    refuses("16-bit integers", from_folder(tmp_path).read, 0)
+
+
+def test_what_files_hold_besides_is_counted(tmp_path):
+    """An orientation, transparency and further pages; two pictures that differ in alpha alone look alike to a model."""
+    (tmp_path / "0").mkdir()
+    grey = Image.new("L", (4, 6), 100)
+    turned, clear = Image.Exif(), Image.new("L", (4, 6), 255)
+    turned[274] = 6
+    clear.paste(0, (0, 0, 2, 2))
+    grey.save(tmp_path / "0" / "a.jpg", exif=turned)
+    grey.save(tmp_path / "0" / "b.png", exif=turned)
+    grey.save(tmp_path / "0" / "plain.png")
+    Image.merge("LA", (grey, clear)).save(tmp_path / "0" / "clear.png")
+    Image.merge("LA", (grey, Image.new("L", (4, 6), 255))).save(tmp_path / "0" / "opaque.png")
+    grey.convert("P").save(tmp_path / "0" / "palette.png", transparency=100)
+    grey.convert("P").save(tmp_path / "0" / "unused.png", transparency=7)
+    for suffix in ("tif", "gif"):
+        grey.save(tmp_path / "0" / f"pages.{suffix}", save_all=True, append_images=[clear])
+    grey.save(tmp_path / "0" / "one.gif")
+    source = from_folder(tmp_path)
+    hashes, found = pixel_hashes(source, np.arange(len(source.ids)))
+    assert found == Oddities(n=10, turned=2, transparent=2, pages=2)
+    assert len(set(hashes)) <= 2  # JPEG may round
+    assert found.sentences("the test set")[0].startswith("2 of 10 pictures of the test set have an EXIF orientation")
+    part = LabelledImages(source, Wrap()).take(np.array([source.ids.index("0/clear.png")])).source
+    assert pixel_hashes(part, [0])[1] == Oddities(n=1, transparent=1)
+    assert pixel_hashes(from_arrays(np.zeros((1, 4, 4), np.uint8), [0]), [0])[1] == Oddities(n=1)
+    assert Oddities(n=3).sentences("the control") == ()
+
+
 def test_bad_csv(folder, tmp_path):
     table = tmp_path / "labels.csv"
     refuses("cannot read the label table", open_source, folder, labels=table)
@@ -251,6 +394,10 @@ def test_bad_csv(folder, tmp_path):
         ("\ufeffcat/0.png,0\ncat/1.png,0\n", "the first line names a picture; put a header"),  # as Excel writes it
         ("file,label\ncat/0.png,0\ncat/0.png,0\n", "names 'cat/0.png' more than once"),
         ("file,label\ncat/0.png,0\ncat/1.png,\n", "'cat/1.png' has no label"),
+        ("file,ward,label\ncat/0.png,0\n", "'cat/0.png' has no label"),
+        ("file,ward,bed\ncat/0.png,0,1\n", "'file', 'ward', 'bed', none of which is called as labels are"),
+        ("file,class,target\ncat/0.png,0,1\n", "several columns that could be the label .'class', 'target'."),
+        ("file,label,label\ncat/0.png,0,1\n", "two columns 'label'"),
     ]:
         table.write_text(content)
         refuses(sentence, open_source, folder, labels=table)
@@ -396,17 +543,19 @@ def test_equal_pixels_have_equal_hashes(folder, rng):
     changed[0, 0, 0] ^= 1
     Image.fromarray(changed).save(folder / "dog" / "nearly.png")
     source = from_folder(folder)
-    codes = duplicate_codes(pixel_hashes(source, np.arange(len(source.ids))))
+    codes = duplicate_codes(pixel_hashes(source, np.arange(len(source.ids)))[0])
     alike = [(source.ids[i], source.ids[j]) for i in range(8) for j in range(i) if codes[i] == codes[j]]
     assert alike == [("dog/copy.bmp", "cat/0.png")]
     x = np.zeros((2, 4, 9), np.uint8)
     flat, tall = from_arrays(x, [0, 1]), from_arrays(x.reshape(2, 9, 4), [0, 1])
-    assert pixel_hashes(flat, [0]) != pixel_hashes(tall, [0]), "the same bytes in another shape are another picture"
+    assert pixel_hashes(flat, [0])[0] != pixel_hashes(tall, [0])[0], (
+        "the same bytes in another shape are another picture"
+    )
     as_floats = from_arrays(flat.read(0)[None].astype(np.float32), [0])
-    assert pixel_hashes(flat, [0]) == pixel_hashes(as_floats, [0]), (
+    assert pixel_hashes(flat, [0])[0] == pixel_hashes(as_floats, [0])[0], (
         "the same numbers in another type are the same picture"
     )
-    assert pixel_hashes(flat, [0]) != pixel_hashes(from_arrays(as_floats.read(0)[None] + 0.5, [0]), [0])
+    assert pixel_hashes(flat, [0])[0] != pixel_hashes(from_arrays(as_floats.read(0)[None] + 0.5, [0]), [0])[0]
 
 
 def test_split_never_cuts_a_group(rng):

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from PIL import Image
-from scipy.stats import binom, binomtest
+from scipy.stats import binom, binomtest, fisher_exact
 
 from heldout import InputError, Translations, audit
 from heldout.images import Crop, LabelledImages, Pad, Upsample, Wrap, from_arrays, from_folder
 from heldout.independence.margins import Answers
-from heldout.independence.preflight import Preflight, check_looks, looked_at
+from heldout.independence.preflight import Preflight, at_chance, check_looks, looked_at
 from heldout.statistics.binomial import sign_test_log_pvalue
 
 
@@ -75,11 +75,26 @@ def test_chance_is_judged_on_both_sets_together():
         check_looks({"test": look(shares(100, 12))})
     check_looks({"test": look(shares(100, 12))}, allow_chance=True)
     check_looks({"test": look(shares(100, 100)), "control": look(shares(100, 10))})
-    check_looks({"test": look(shares(100, 12)), "control": look(shares(100, 60))})
     with pytest.raises(InputError, match=r"14.0 % on 200 pictures of test set and control"):
         check_looks({"test": look(shares(100, 18)), "control": look(shares(100, 10))})
     # At chance on the originals, but made for enlarged pictures.
     check_looks({"test": look(shares(100, 10), shares(100, 90))})
+
+
+def test_a_test_set_at_chance_beside_a_good_control_is_a_mistake():
+    """Of preprocessing, say; not so much worse, it may be the chance of a weak model, and stopping would select."""
+    looks = {"test": look(shares(500, 47)), "control": look(shares(500, 480))}
+    with pytest.raises(InputError, match=r"9.4 % on 500 pictures .* test set, but 96.0 % on the control.*turned"):
+        check_looks(looks)
+    check_looks(looks, allow_chance=True)
+    assert at_chance([looks]) == ("test",)
+    assert at_chance([{"test": look(shares(500, 480)), "control": look(shares(500, 47))}]) == ("control",)
+    weak = {"test": look(shares(100, 15)), "control": look(shares(100, 30))}
+    check_looks(weak)
+    worst = next(k for k in range(100) if fisher_exact([[12, 88], [k, 100 - k]], "less").pvalue <= 0.001)
+    check_looks({"test": look(shares(100, 12)), "control": look(shares(100, worst - 1))})
+    with pytest.raises(InputError, match="of the test set, but"):
+        check_looks({"test": look(shares(100, 12)), "control": look(shares(100, worst))})
 
 
 def test_equal_shares_of_both_sets_are_looked_at(rng):

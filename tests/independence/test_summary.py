@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from heldout import audit_scores, audit_scores_needed
 from heldout.demo import DemoResult
 from heldout.images import LabelledImages, Wrap, from_arrays
+from heldout.images.oddities import Oddities
 from heldout.images.preprocessing import preprocessing_text
 from heldout.independence.audit import audit, audit_many
 from heldout.independence.result import AuditResult, Exhibit
@@ -399,6 +400,32 @@ def test_warnings() -> None:
     assert harder.summary().warnings == tuple(harder.notes)
     assert len(harder.notes) == 1 + len(made("scores_two_sided").notes)
     assert made("scores_two_sided").outcome == "harder"
+
+
+def test_what_the_verdict_is_about() -> None:
+    """With references nothing is moved for it; beside both estimates of one error stands the control's T."""
+    for name, shifted in (("leaked", True), ("seen", False)):
+        result = made(name)
+        assert ("shifts of so few pixels" in words(result.html())) == shifted
+        control = result.evidence.control
+        assert control is not None
+        beside = f"on the control, moved in the same way, by {fixed(control.mean_statistic, 5, sign=True)}"
+        assert beside in words(result.html())
+
+
+def test_chance_on_one_set_is_told() -> None:
+    chance = replace(made("many"), at_chance=("test", "control"))
+    test, control = (note for note in chance.notes if "better than chance" in note)
+    assert test.startswith("On the test set")
+    assert control.startswith("On the control")
+    assert ["by heart" in note for note in (test, control)] == [False, True]
+
+
+def test_what_files_hold_besides_is_told() -> None:
+    odd = replace(made("leaked"), oddities=(Oddities(100, turned=3), Oddities(90, transparent=1, pages=2)))
+    told = [note for note in odd.notes if " pictures of the " in note]
+    assert ["100" in note and "test set" in note for note in told] == [True, False, False]
+    assert "1 of 90 pictures of the control is transparent" in words(odd.html())
 
 
 def test_a_limited_run_says_so() -> None:

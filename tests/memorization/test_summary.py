@@ -296,6 +296,16 @@ def test_every_rendering(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert text.count(MARKUP) >= (6 if name == "hostile" else 1)  # notes, failures, units, facts, the command
 
 
+def test_a_rise_that_is_the_largest_step_is_told() -> None:
+    """Equation (10) takes steps without their sign."""
+    for accuracies, rises in (([0.78, 0.79, 0.79], True), ([0.79, 0.78, 0.78], False)):
+        result = result_of([perturbed("net", "gaussian", accuracies)])
+        told = [note for note in result.remarks if "is a rise, from strength" in note]
+        assert len(told) == rises
+        assert ("the largest step, a rise" in result.summary().headline) == rises
+        assert ("is a rise from strength" in result.markdown()) == rises
+
+
 def test_rendering_needs_no_torch(tmp_path: Path) -> None:
     plain().save(tmp_path / "result")
     code = (

@@ -245,7 +245,7 @@ def test_sklearn_on_the_digits():
     x, y = digits.images, digits.target
     linear = LogisticRegression(max_iter=2000).fit(x[:500].reshape(500, -1), y[:500])
     forest = RandomForestClassifier(30, random_state=0).fit(x[:500].reshape(500, -1), y[:500])
-    images = LabelledImages(from_arrays(x[500:700], y[500:700]), Wrap())
+    images = LabelledImages(from_arrays(x[500:700], y[500:700]), Wrap(), scale=1)
     for model in (linear, forest):
         scorer = as_scorer(model)
         assert isinstance(scorer, SklearnScorer)

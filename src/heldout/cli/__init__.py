@@ -58,6 +58,7 @@ def _run(arguments: list[str], beat: heartbeat | None) -> int:
     began = streams.now()
     try:
         streams.check_stdout()
+        unfinished.say_finished(args)
         code = int(args.command(args))
         sys.stdout.flush()  # here, where a closed pipe or a full disk can still be told
         return code

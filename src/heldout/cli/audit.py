@@ -237,6 +237,7 @@ def audit_pictures(args: argparse.Namespace, orbit: PictureOrbit, checkpoints: P
             labels_key=args.control_labels_key or (None if args.control_images_key else args.labels_key),
             groups=args.control_groups or args.groups,
             class_names=test.source.class_names,
+            of_first=False,
             need_room=need_room,
             need_square=need_square,
             prefix="control_",

@@ -36,7 +36,7 @@ control, one of:
 _OF_PICTURES = """
 model images labels control reference control_labels images_key labels_key control_images_key control_labels_key
 control_groups limit orbit radius rule tolerance expect_accuracy allow_frame_drop batch_size cluster device bf16
-compile resume resize crop wrap pad upsample interpolation mean std scale bgr channels max_pixels
+compile resume resize crop wrap pad upsample interpolation mean std scale bgr channels max_pixels classes_by
 """
 _OF_SCORES = "control_scores reference_scores reference_control_scores control_ids score larger_is classes chance"
 PICTURE_OPTIONS, SCORE_OPTIONS = _OF_PICTURES.split(), _OF_SCORES.split()  # by their names in Python

@@ -10,12 +10,12 @@ from typing import Any, Literal
 
 from numpy.typing import NDArray
 
-from heldout.cli.common import refuse_idle
+from heldout.cli.common import refuse_idle, say
 from heldout.cli.grouping import named_groups
 from heldout.errors import InputError
 from heldout.images import Crop, Frame, ImageSource, LabelledImages, Pad, Upsample, Whole, Wrap, open_source
 from heldout.images.frames import PAD_MODES
-from heldout.images.sources import MAX_PIXELS
+from heldout.images.sources import MAX_PIXELS, FileSource
 from heldout.scorers import Scorer, load_scorer
 
 
@@ -38,6 +38,7 @@ def add_pixel_options(verb: Any, *, pad: bool = False) -> None:
     pixels.add_argument("--bgr", action="store_true", help="the model wants blue first")
     pixels.add_argument("--channels", type=int, choices=(1, 3), help="read picture files as grey or RGB")
     add_max_pixels(pixels)
+    add_classes_by(pixels)
 
 
 def add_model_options(group: Any) -> None:
@@ -52,6 +53,16 @@ def add_model_options(group: Any) -> None:
         metavar="HOW",
         help="torch models: torch.compile, a minute before it begins; onnx: ONNX Runtime, on a CPU; auto: the fastest "
         "in a trial, which may change the last bits from run to run",
+    )
+
+
+def add_classes_by(group: Any) -> None:
+    """The order of classes that are called by numbers."""
+    group.add_argument(
+        "--classes-by",
+        choices=("number", "name"),
+        help="number classes called 1, 2, ..., 10 by these numbers, or by their names as text (1, 10, 2), as "
+        "torchvision does; needed where the two differ",
     )
 
 
@@ -101,6 +112,7 @@ def pictures(
     labels_key: str | None,
     groups: str | None,
     class_names: Sequence[str] | None = None,
+    of_first: bool = True,
     need_room: bool = True,
     need_square: bool = False,
     of: Literal["test", "train", "validation"] = "test",
@@ -108,8 +120,9 @@ def pictures(
 ) -> LabelledImages:
     """Pictures in the frame that the options ask for, scaled as they say; where they leave it open, as the model says.
 
-    `need_room` and `need_square` as in `frame_of`; `class_names` are those of another set, by which this one is
-    numbered; `of` as in `from_npz`; `prefix` is that of the options that name its keys.
+    `need_room` and `need_square` as in `frame_of`; a set that is not `of_first` has its classes numbered as the first
+    one's, by its `class_names` where it has any; `of` as in `from_npz`; `prefix` is that of the options that name its
+    keys.
     """
     try:
         source = open_source(
@@ -119,11 +132,13 @@ def pictures(
             labels_key=labels_key,
             channels=args.channels or getattr(model, "channels", None) or 3,
             class_names=class_names,
+            classes_by=args.classes_by if of_first else None,
             max_pixels=args.max_pixels,
             of=of,
         )
     except InputError as error:
         raise InputError(re.sub("`(images_key|labels_key)`", rf"`{prefix}\1`", str(error))) from error
+    say_labels(source)
     return LabelledImages(
         source,
         frame_of(args, model, source.read(0).shape, need_room=need_room, need_square=need_square),
@@ -133,6 +148,12 @@ def pictures(
         bgr=args.bgr,
         groups=groups_of(source, groups),
     )
+
+
+def say_labels(source: ImageSource) -> None:
+    """Which column of a CSV the labels are."""
+    if isinstance(source, FileSource) and source.keys:
+        say(f"labels: column {source.keys[0]}.")
 
 
 def groups_of(source: ImageSource, spec: str | None) -> NDArray[Any] | None:

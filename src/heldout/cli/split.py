@@ -16,7 +16,7 @@ from heldout._version import __version__
 from heldout.cli.common import EXIT_FINE, check_folder, say
 from heldout.cli.ending import add_format, add_talk
 from heldout.cli.parser import Parser
-from heldout.cli.pictures import add_max_pixels, check_effect, groups_of
+from heldout.cli.pictures import add_classes_by, add_max_pixels, check_effect, groups_of, say_labels
 from heldout.errors import InputError
 from heldout.files import write_npz, write_text
 from heldout.groups import group_codes, join_groups
@@ -53,6 +53,7 @@ def add_options(verb: Parser) -> None:
         help="pictures that depend on each other: a column, a CSV id,group, or a pattern on ids",
     )
     add_max_pixels(verb)
+    add_classes_by(verb)
     verb.add_argument("--seed", type=int, default=0, metavar="S", help="of the draw (default 0)")
     verb.add_argument("--out", type=Path, required=True, metavar="DIR", help="write the two parts here")
     add_format(verb, ("text", "markdown", "json"))
@@ -71,12 +72,17 @@ def run(args: argparse.Namespace) -> int:
         labels=args.labels,
         images_key=args.images_key,
         labels_key=args.labels_key,
+        classes_by=args.classes_by,
         max_pixels=args.max_pixels,
         of="any",
     )
-    codes = duplicate_codes(
-        pixel_hashes(source, np.arange(len(source.labels)), label=str(args.images), progress=not args.quiet)
+    say_labels(source)
+    hashes, oddities = pixel_hashes(
+        source, np.arange(len(source.labels)), label=str(args.images), progress=not args.quiet
     )
+    for sentence in oddities.sentences(str(args.images)):
+        say(sentence)
+    codes = duplicate_codes(hashes)
     n_duplicates = len(codes) - int(codes.max()) - 1
     names = groups_of(source, args.groups)
     if names is not None:
@@ -99,7 +105,11 @@ def run(args: argparse.Namespace) -> int:
         for name, rows in parts.items()
     }
     if n_duplicates:
-        say(f"{n_duplicates:,} of {len(codes):,} pictures repeat another one pixel by pixel; equal ones stay together.")
+        unseen = ", transparency left out" * bool(oddities.transparent)
+        say(
+            f"{n_duplicates:,} of {len(codes):,} pictures repeat another one pixel by pixel{unseen}; equal ones stay "
+            "together."
+        )
     if args.format == "json":
         made = {"n_duplicates": n_duplicates, "seed": args.seed, "version": __version__}
         print(json.dumps({**summary, **made}, indent=2))
@@ -125,6 +135,8 @@ def run(args: argparse.Namespace) -> int:
 def label_table(source: ImageSource, rows: NDArray[np.intp]) -> str:
     """A CSV for --labels: numbers, so that every part numbers its classes alike, names to read, further columns."""
     columns = {name: values for name, values in getattr(source, "columns", {}).items() if name != ""}
+    if "file" in columns:  # beside an `image`, say, that names the pictures
+        columns = {"other file" if name == "file" else name: values for name, values in columns.items()}
     names = source.class_names
     named = columns.get("name")
     if (

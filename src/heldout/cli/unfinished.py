@@ -14,6 +14,13 @@ def folder(args: argparse.Namespace) -> Path | None:
     return None if out is None or not hasattr(args, "resume") else Path(out) / "checkpoint"
 
 
+def say_finished(args: argparse.Namespace) -> None:
+    """A finished result in --out, which the run replaces: nobody should learn so afterwards."""
+    out = getattr(args, "out", None)
+    if out is not None and (Path(out) / "result.json").is_file():
+        say(f"{out} holds a finished result, which this run replaces when it ends; another --out keeps both.")
+
+
 def checkpoints(args: argparse.Namespace) -> tuple[Path, bool]:
     """The folder of a verb that always has one, and whether there is work in it to go on with."""
     from heldout.checkpoints import begin

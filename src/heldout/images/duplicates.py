@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from heldout.checkpoints import Checkpoint
 from heldout.groups import Codes
+from heldout.images.oddities import Oddities
 from heldout.images.sources import ImageSource
 from heldout.orbit.square import IDENTITY, acted
 from heldout.progress import plain_bar
@@ -27,14 +28,16 @@ def pixel_hashes(
     progress: bool = False,
     checkpoint: Checkpoint | None = None,
     elements: Sequence[int] = (IDENTITY,),
-) -> list[bytes]:
+) -> tuple[list[bytes], Oddities]:
     """A hash of each picture's size and raw pixels, before any frame or scale.
 
     Equal for pictures that are equal pixel by pixel, also where their files are not: a PNG and its copy under another
     name or compression, or uint8 and the same numbers as float32. A picture that was compressed anew with loss, or
     resized, has other pixels and another hash.
-    With `elements` of a group of `heldout.orbit.square` all views of a picture have one hash.
+    With `elements` of a group of `heldout.orbit.square` all views of a picture have one hash. What files hold besides
+    pixels, which enters no hash, is counted on the way.
     """
+    look = getattr(source, "look", None) or (lambda row: (source.read(row), 0))
 
     def hashed(picture: NDArray[Any]) -> bytes:
         if picture.dtype != np.uint8:
@@ -46,16 +49,19 @@ def pixel_hashes(
         return h.digest()
 
     def read(start: int, stop: int) -> dict[str, NDArray[np.uint8]]:
-        found = b""
+        found, marks = b"", []
         for row in rows[start:stop]:
-            picture = source.read(int(row))
+            picture, mark = look(int(row))
+            marks.append(mark)
             found += min(hashed(acted(picture, element, axes=(0, 1))) for element in elements)
-        return {"hashes": np.frombuffer(found, dtype=np.uint8).reshape(-1, 16)}
+        hashes = np.frombuffer(found, dtype=np.uint8).reshape(-1, 16)
+        return {"hashes": hashes, "marks": np.array(marks, dtype=np.uint8)}
 
     kept = checkpoint or Checkpoint(None, {}, of="search")
     with plain_bar(len(rows), f"{label}: looking for duplicates", unit="pictures", shown=progress) as bar:
-        hashes = kept.rows(len(rows), PART, read, bar=bar).get("hashes", ())
-    return [h.tobytes() for h in hashes]
+        done = kept.rows(len(rows), PART, read, bar=bar)
+    marks = done.get("marks", np.zeros(len(rows), dtype=np.uint8))  # older checkpoints have none
+    return [h.tobytes() for h in done.get("hashes", ())], Oddities.of(marks)
 
 
 def duplicate_codes(hashes: Sequence[bytes]) -> Codes:

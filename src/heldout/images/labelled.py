@@ -19,6 +19,8 @@ from heldout.images.sources import ImageSource, Part
 from heldout.orbit.square import IDENTITY, acted
 
 Layout = Literal["nchw", "nhwc"]
+LOOKED_AT = 16  # pictures whose pixels tell whether floats may be bytes
+UNIT = 1.5  # what floats between 0 and 1 may reach, after a resampling, say
 OWN_FRAMES = {Crop, Upsample, Pad, Whole, Wrap}  # which place many pictures of one size at once
 
 
@@ -330,6 +332,30 @@ class LabelledImages:
         if self.groups is not None:
             text += json.dumps(self.group_names)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def check_scale(images: LabelledImages, name: str, rows: NDArray[np.intp] | None = None) -> None:
+    """InputError where floats may be bytes: none is below 0 and some are far above 1, and nobody said what they are.
+
+    Some pictures are looked at. Floats that a mean was taken off are below 0 somewhere, and stay as they are.
+    """
+    if images.scale is not None:
+        return
+    rows = np.arange(len(images)) if rows is None else rows
+    some = rows[np.unique(np.linspace(0, len(rows) - 1, LOOKED_AT).astype(int))]
+    if images.source.read(int(some[0])).dtype == np.uint8:
+        return
+    low, high = math.inf, -math.inf
+    for row in some:
+        picture = images.source.read(int(row))
+        low, high = min(low, float(picture.min())), max(high, float(picture.max()))
+    if low >= 0 and high > UNIT:
+        raise InputError(
+            f"`scale`: the pixels of {name} are floats from {low:g} to {high:g}. Only uint8 are divided by 255, and "
+            "nobody can tell whether these should be; say it: "
+            f"`scale={1 / 255:.9f}` divides them by 255, "
+            "`scale=1` leaves them as they are."
+        )
 
 
 def check_labelled(images: Any, name: str) -> None:

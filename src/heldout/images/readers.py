@@ -4,18 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from heldout.checks import EXAMPLE, PAIRED, SETS, TEXT, only_pictures, pair, pick, plain_name, set_of
+from heldout.checks import (
+    EXAMPLE,
+    LABEL,
+    PAIRED,
+    SETS,
+    TEXT,
+    number_labels,
+    only_pictures,
+    pair,
+    pick,
+    plain_name,
+    quoted,
+    refuse_several_labels,
+    set_of,
+)
 from heldout.errors import InputError
 from heldout.files import Npz, read_npy, read_table
 from heldout.images.sources import MAX_PIXELS, ArraySource, DatasetSource, FileSource, ImageSource
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"}
 MOST_NAMED = 1_000_000  # classes of which each gets a name
+LABEL_NAMES = frozenset(LABEL.usual + LABEL.weak)
+FILE_NAMES = frozenset(("file", "filename", "file_name", "file_path", "image", "image_file", "image_path", "path"))
+
+
+ClassesBy = Literal["number", "name"]
 
 
 def from_arrays(pictures: ArrayLike, labels: ArrayLike, *, ids: Sequence[str] | None = None) -> ArraySource:
@@ -28,7 +47,7 @@ def from_arrays(pictures: ArrayLike, labels: ArrayLike, *, ids: Sequence[str] | 
     labels : (n,)
         Classes from 0, or names, which are numbered in their order.
     ids : n str, optional
-        Names of the examples; numbered without.
+        Names of the examples, each another one; numbered without.
 
     Returns
     -------
@@ -42,7 +61,7 @@ def from_arrays(pictures: ArrayLike, labels: ArrayLike, *, ids: Sequence[str] | 
     >>> from_arrays(np.zeros((2, 4, 4), np.uint8), ["dog", "cat"]).labels.tolist()
     [1, 0]
     """
-    return ArraySource(np.asarray(pictures), labels, ids=ids)
+    return ArraySource(np.asarray(pictures), labels, ids=ids, class_names=_names_of(labels, None, "labels"))
 
 
 def from_dataset(dataset: Any, labels: ArrayLike | None = None) -> DatasetSource:
@@ -75,6 +94,7 @@ def from_folder(
     *,
     channels: int = 3,
     class_names: Sequence[str] | None = None,
+    classes_by: ClassesBy | None = None,
     max_pixels: int = MAX_PIXELS,
 ) -> FileSource:
     """A folder with one subfolder per class.
@@ -90,6 +110,9 @@ def from_folder(
         Read pictures as RGB, or as grey.
     class_names : sequence of str, optional
         Names of the class folders, in the order of their numbers.
+    classes_by : {"number", "name"}, optional
+        Needed for names such as 1 to 10, whose order as numbers (1, 2, 10) is another one than as text (1, 10, 2),
+        which is torchvision's.
     max_pixels : int
         Larger files are refused.
 
@@ -120,7 +143,9 @@ def from_folder(
             f"{root}: no class folders. Put each class into a subfolder of its own, or give a CSV of "
             "file names and labels (`labels`)."
         )
-    numbers = _class_numbers(found, class_names, str(root))
+    numbers = _class_numbers(
+        found if class_names is not None else in_order(found, classes_by, str(root)), class_names, str(root)
+    )
     names, labels = [], []
     for class_name in found:
         files = sorted(
@@ -147,19 +172,24 @@ def from_csv(
     *,
     channels: int = 3,
     class_names: Sequence[str] | None = None,
+    classes_by: ClassesBy | None = None,
     max_pixels: int = MAX_PIXELS,
 ) -> FileSource:
     """A folder and a CSV with a header: file name, label, and perhaps the name of the label and further columns.
 
-    A label is a number, or a name; names are numbered in their order, or in that of `class_names`. Beside numbers, a
-    third column that has one value for each label is its name. Every column past the second can name groups.
+    The label is the column that is called so (`label`, `target`, `y`, `class`, ...), the file name the one called
+    `file`, `filename`, `path` or the like, else the first that is left. Of two columns the other one is the label,
+    whatever it is called.
+    A label is a number, or a name; names are numbered in their order, or in that of `class_names`. Beside numbers, the
+    first further column that has one value for each label, and another one for each, is its name. Further columns can
+    name groups.
 
     Parameters
     ----------
     root, table : path
         The folder, and the CSV file.
-    channels, class_names, max_pixels
-        As in `from_folder`.
+    channels, class_names, classes_by, max_pixels
+        As in `from_folder`; labels that are all numbers are the numbers of their classes.
 
     Returns
     -------
@@ -179,57 +209,139 @@ def from_csv(
     [2]
     """
     root, table = Path(root), Path(table)
-    rows, columns = _listed(root, table)
-    raw = [row[1].strip() for row in rows]
+    listed = _listed(root, table)
+    raw = listed.labels
     by_name = not all(value.isdecimal() for value in raw)
+    if class_names is None:
+        _names_of(raw if by_name else [int(value) for value in raw], classes_by, f"the labels of {table}")
     if by_name:
         numbers = _class_numbers(sorted(set(raw)), class_names, str(table))
         class_names = list(numbers)
     else:
         numbers = {value: int(value) for value in raw}
-        class_names = _names_beside(rows) if class_names is None else class_names
-    return FileSource(
+        class_names = _names_beside(listed) if class_names is None else class_names
+    found = FileSource(
         root,
-        [row[0] for row in rows],
+        listed.files,
         np.array([numbers[value] for value in raw]),
         class_names=class_names,
         channels=channels,
         numbered_by_name=by_name,
-        columns=columns,
+        columns=listed.columns,
         max_pixels=max_pixels,
     )
+    found.keys = (f"{listed.label!r} of {table.name}",)
+    return found
 
 
-def _listed(root: Path, table: Path) -> tuple[list[list[str]], dict[str, NDArray[Any]]]:
-    """Rows of a CSV whose pictures are all there, once, and labelled; its columns beyond the first two."""
+class _Listed(NamedTuple):
+    """What a CSV says of each picture."""
+
+    files: list[str]
+    labels: list[str]
+    label: str  # what their column is called
+    columns: dict[str, NDArray[Any]]  # the further ones, in their order
+
+
+def _listed(root: Path, table: Path) -> _Listed:
+    """The columns of a CSV whose pictures are all there, once, and labelled."""
     header, rows = read_table(table, what="the label table", example="file,label")
     if (root / header[0]).is_file():
         raise InputError(f"{table}: the first line names a picture; put a header such as `file,label` above it.")
-    names = [row[0] for row in rows]
+    header = [name.strip() for name in header]
+    file_at, label_at = _places(header, str(table))
+
+    def column(at: int) -> list[str]:
+        return [row[at] if at < len(row) else "" for row in rows]
+
+    names, labels = column(file_at), [value.strip() for value in column(label_at)]
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InputError(f"{table} names {twice!r} more than once; examples must be different pictures.")
     missing = [name for name in names if not (root / name).is_file()]
     if missing:
         raise InputError(f"{table} names {len(missing)} pictures that {root} does not hold, first {missing[0]!r}.")
-    columns = {
-        name.strip(): np.array([row[i] if i < len(row) else "" for row in rows])
-        for i, name in enumerate(header)
-        if i >= 2
-    }
-    bare = next((row[0] for row in rows if row[1].strip() == ""), None)
-    if bare is not None:
-        raise InputError(f"{table}: the picture {bare!r} has no label.")
-    return rows, columns
+    if "" in labels:
+        raise InputError(f"{table}: the picture {names[labels.index('')]!r} has no label.")
+    columns = {name: np.array(column(i)) for i, name in enumerate(header) if i not in (file_at, label_at)}
+    return _Listed(names, labels, header[label_at], columns)
 
 
-def _names_beside(rows: Sequence[Sequence[str]]) -> list[str] | None:
-    """Names of numbered classes, from a third column that has one value for each label; None where it does not."""
-    pairs = {(int(row[1]), row[2]) for row in rows if len(row) > 2}
+def _places(header: Sequence[str], table: str) -> tuple[int, int]:
+    """Where file names and labels stand; refused where the header leaves open which column is the label."""
+    twice = next((name for name in header if name and header.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"{table} has two columns {twice!r}; rename or leave out one of them.")
+    labels = [i for i, name in enumerate(header) if plain_name(name) in LABEL_NAMES]
+    if len(labels) > 1:
+        raise InputError(
+            f"{table} has several columns that could be the label ({quoted([header[i] for i in labels])}); leave out "
+            "or rename all but one."
+        )
+    if not labels and len(header) > 2:
+        raise InputError(
+            f"{table} has the columns {quoted(header)}, none of which is called as labels are; call the one that holds "
+            "them 'label'."
+        )
+    files = [i for i, name in enumerate(header) if i not in labels and plain_name(name) in FILE_NAMES]
+    file_at = files[0] if files else next(i for i in range(len(header)) if i not in labels)
+    return file_at, labels[0] if labels else 1 - file_at
+
+
+def _names_beside(listed: _Listed) -> list[str] | None:
+    """Names of numbered classes, from the first further column, where it has a value of its own for each label."""
+    beside = next(iter(listed.columns.values()), None)
+    if beside is None:
+        return None
+    pairs = {(int(label), str(name)) for label, name in zip(listed.labels, beside, strict=True)}
     known = dict(pairs)
-    if not known or len(known) < len(pairs) or max(known) >= MOST_NAMED:
+    if not len(pairs) == len(known) == len(set(known.values())) or max(known) >= MOST_NAMED:
         return None
     return [known.get(i, f"class {i}") for i in range(max(known) + 1)]
+
+
+def in_order(names: Sequence[str], by: ClassesBy | None, what: str) -> list[str]:
+    """Names of classes in the order of their numbers: as text, or as numbers where that is another order.
+
+    Examples
+    --------
+    >>> in_order(["dog", "cat"], None, "pictures"), in_order(["1", "2", "10"], "number", "pictures")
+    (['cat', 'dog'], ['1', '2', '10'])
+    """
+    text = sorted(names)
+    numbers = sorted(text, key=int) if all(name.isdecimal() for name in text) else text
+    if numbers == text and by is not None:
+        raise InputError(
+            f"`classes_by={by!r}` has no effect on {what}, whose classes have one order only; leave it out."
+        )
+    if numbers != text and by is None:
+        raise InputError(
+            f"{what}: the classes are called {listing(numbers)} and have another order as text ({listing(text)}), by "
+            "which torchvision numbers folders. Say which one the model was trained with: `classes_by='number'` or "
+            "`classes_by='name'`."
+        )
+    return numbers if by == "number" else text
+
+
+def listing(names: Sequence[str], most: int = 4) -> str:
+    """The first few, where there are many.
+
+    Examples
+    --------
+    >>> listing(["1", "10", "2"], 2)
+    '1, 10, ...'
+    """
+    return ", ".join(names[:most]) + ", ..." * (len(names) > most)
+
+
+def _names_of(labels: ArrayLike, by: ClassesBy | None, what: str) -> list[str] | None:
+    """The classes of labels that are text, in their order; None of numbers, which have theirs."""
+    names = number_labels(labels, what=what)[1]
+    if names is not None:
+        return in_order(names, by, what)
+    if by is not None:
+        raise InputError(f"`classes_by={by!r}` has no effect on {what}, which are numbers; leave it out.")
+    return None
 
 
 def _class_numbers(found: Sequence[str], wanted: Sequence[str] | None, what: str) -> dict[str, int]:
@@ -247,6 +359,7 @@ def from_npz(
     labels_key: str | None = None,
     labels: ArrayLike | None = None,
     class_names: Sequence[str] | None = None,
+    classes_by: ClassesBy | None = None,
     of: Literal["test", "train", "validation", "any"] = "test",
 ) -> ArraySource:
     """Arrays of an `.npz` file; stored without compression they are mapped, and packed large ones read row by row.
@@ -260,11 +373,14 @@ def from_npz(
         The file.
     images_key, labels_key : str, optional
         Its keys. Found by their usual names without: `x` goes with `y`, `images` with `labels`, `x_test` with `y_test`;
-        one that is given finds its partner, and a file in which several pairs fit is refused.
+        one that is given finds its partner, and a file in which several pairs fit, or that holds several arrays of
+        labels that differ, is refused.
     labels : (n,), optional
         Labels, where the file holds none.
     class_names : sequence of str, optional
         Names of the classes, in the order of their numbers.
+    classes_by : {"number", "name"}, optional
+        Of labels that are text, as in `from_folder`.
     of : {"test", "train", "validation", "any"}
         The set that is meant where a file holds several (`x_train`, `x_test`); "any" takes the only one there is.
 
@@ -290,14 +406,20 @@ def from_npz(
         labels_at = None
         if labels is None:
             key, labels_at = pair(keys, images_key, labels_key, of=of, source=str(path))
+            refuse_several_labels(arrays, (key, labels_at), source=str(path), wanted=labels_key)
         else:
             key = only_pictures(keys, images_key, of=of, source=str(path))
         pictures = arrays.rows(key)
-        given = labels if labels_at is None else arrays[labels_at]
+        given = np.asarray(labels if labels_at is None else arrays[labels_at])
         if "class_names" in arrays:
+            if classes_by is not None:
+                raise InputError(f"`classes_by` has no effect on {path}, which holds class_names; leave it out.")
             class_names = [str(name) for name in arrays["class_names"]]
-        elif np.asarray(given).dtype.kind not in TEXT:
+        elif given.dtype.kind not in TEXT:
             class_names = None
+            _names_of(given, classes_by, f"the labels of {path}")
+        elif class_names is None:
+            class_names = _names_of(given, classes_by, f"the labels of {path}")
         ids_at = pick(keys, None, EXAMPLE, source=str(path), taken=(key, labels_at or ""))
         ids = None
         if ids_at is not None and arrays.shape(ids_at) == (len(pictures),):
@@ -309,7 +431,6 @@ def from_npz(
             and arrays.shape(name) == (len(pictures),)
             and not _of_another_set(name, key, keys)
         }
-    assert given is not None
     found = ArraySource(pictures, given, ids=ids, class_names=class_names, columns=columns, what=str(path))
     found.keys = (key,) if labels_at is None else (key, labels_at)
     return found
@@ -331,6 +452,7 @@ def open_source(
     labels_key: str | None = None,
     channels: int = 3,
     class_names: Sequence[str] | None = None,
+    classes_by: ClassesBy | None = None,
     max_pixels: int = MAX_PIXELS,
     of: Literal["test", "train", "validation", "any"] = "test",
 ) -> ImageSource:
@@ -346,7 +468,7 @@ def open_source(
         A CSV of file names and labels, or a .npy file of labels.
     images_key, labels_key, of
         As in `from_npz`.
-    channels, class_names, max_pixels
+    channels, class_names, classes_by, max_pixels
         As in `from_folder`.
 
     Returns
@@ -368,15 +490,14 @@ def open_source(
     path = Path(path)
     if not path.exists():
         raise InputError(f"{path} does not exist.")
+    named: dict[str, Any] = {"class_names": class_names, "classes_by": classes_by}
     if path.is_dir():
         if labels is not None:
-            return from_csv(path, labels, channels=channels, class_names=class_names, max_pixels=max_pixels)
-        return from_folder(path, channels=channels, class_names=class_names, max_pixels=max_pixels)
+            return from_csv(path, labels, channels=channels, max_pixels=max_pixels, **named)
+        return from_folder(path, channels=channels, max_pixels=max_pixels, **named)
     if path.suffix == ".npz":
         given = None if labels is None else read_npy(labels)
-        return from_npz(
-            path, images_key=images_key, labels_key=labels_key, labels=given, class_names=class_names, of=of
-        )
+        return from_npz(path, images_key=images_key, labels_key=labels_key, labels=given, of=of, **named)
     raise InputError(
         f"{path} is neither a folder nor an .npz file; give a folder with one subfolder per class, a folder and a CSV "
         "of labels, or an .npz file of pictures and labels."

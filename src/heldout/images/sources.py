@@ -6,6 +6,7 @@ import copy
 import hashlib
 import io
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from PIL import Image, UnidentifiedImageError
 from heldout.checks import check_count, check_labels, number_labels
 from heldout.errors import InputError
 from heldout.files import PackedRows
+from heldout.images.oddities import marks_of
 
 MAX_PIXELS = 100_000_000  # of one picture file, 300 MB once it is decoded; `max_pixels` raises it
 END_MARKS = {".png": b"IEND", ".jpg": b"\xff\xd9", ".jpeg": b"\xff\xd9"}
@@ -126,6 +128,12 @@ class ArraySource:
         self.ids = list(map(str, range(len(pictures)))) if ids is None else list(map(str, ids))
         if len(self.ids) != len(pictures):
             raise InputError(f"{what}: {len(self.ids)} ids for {len(pictures)} pictures.")
+        if len(set(self.ids)) < len(self.ids):
+            twice = next(name for name, count in Counter(self.ids).items() if count > 1)
+            raise InputError(
+                f"{what}: the id {twice!r} stands more than once in `ids`; give each picture one of its own, or none "
+                "to any, and say with `groups` which depend on each other."
+            )
         self.class_names = names if class_names is None else class_names
         self.columns = dict(columns or {})  # what else is known of each picture, for groups
         self._pictures = pictures
@@ -193,10 +201,21 @@ def _open_of_any_size(file: Path | io.BytesIO) -> Image.Image:
             Image.MAX_IMAGE_PIXELS = usual
 
 
+def _more_than_bytes(image: Image.Image) -> str | None:
+    """What the channels of an opened file are, where they are no bytes (or bits); None where they are."""
+    if image.mode in ("I", "F"):
+        return "32-bit floats" if image.mode == "F" else "16-bit or 32-bit integers"
+    decoded = [str(tile.args) for tile in getattr(image, "tile", ())]  # BGR;16 are two bytes for all three channels
+    if image.mode.startswith("I;16") or any(";16" in args and "BGR" not in args for args in decoded):
+        return "16-bit integers"
+    return None
+
+
 class FileSource:
     """Picture files, opened one at a time."""
 
     threads = MOST_THREADS
+    keys: tuple[str, ...] = ()  # where the labels were read
 
     def __init__(
         self,
@@ -221,7 +240,16 @@ class FileSource:
     def read(self, index: int) -> NDArray[Any]:
         """One picture, converted to RGB (or grey, for one channel)."""
         with self._opened(index) as image:
-            pixels = np.asarray(image.convert("L" if self.channels == 1 else "RGB"))
+            return self._pixels(image)
+
+    def look(self, index: int) -> tuple[NDArray[Any], int]:
+        """One picture, and what its file holds besides (`heldout.images.oddities`)."""
+        with self._opened(index) as image:
+            pages = bool(getattr(image, "is_animated", False))
+            return self._pixels(image), marks_of(image, pages=pages)
+
+    def _pixels(self, image: Image.Image) -> NDArray[Any]:
+        pixels = np.asarray(image.convert("L" if self.channels == 1 else "RGB"))
         return pixels[..., None] if pixels.ndim == 2 else pixels
 
     def shapes(self, indices: NDArray[np.intp]) -> Iterator[tuple[int, tuple[int, int]]]:
@@ -241,6 +269,12 @@ class FileSource:
                     raise InputError(
                         f"the picture {path} has {image.width:,} x {image.height:,} pixels, more than `max_pixels`, "
                         f"{self.max_pixels:,}; leave it out, or raise `max_pixels` if it is to be read."
+                    )
+                if (kind := _more_than_bytes(image)) is not None:
+                    raise InputError(
+                        f"the picture {path} has pixels of {kind}; files of 8 bits a channel are needed, since Pillow "
+                        "would clip or cut others. Convert it as was done for training, or give arrays of floats "
+                        "(.npz) and `scale`."
                     )
                 yield image
         except InputError:
@@ -340,6 +374,12 @@ class Part:
     def threads(self) -> int:
         """How many may read at once, as the whole says."""
         return int(getattr(self.whole, "threads", 0))
+
+    @property
+    def look(self) -> Callable[[int], tuple[NDArray[Any], int]] | None:
+        """One picture and what its file holds besides; None where the whole has no files."""
+        look = getattr(self.whole, "look", None)
+        return None if look is None else lambda index: look(int(self.rows[index]))
 
     @property
     def read_many(self) -> Callable[[NDArray[np.intp]], NDArray[Any]] | None:

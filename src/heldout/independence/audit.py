@@ -28,7 +28,7 @@ from heldout.independence.exhibits import look_seen, most_suspicious, most_telli
 from heldout.independence.leak import LeakEvidence
 from heldout.independence.plan import WRONG
 from heldout.independence.precision import InFloat32, check_one_precision
-from heldout.independence.preflight import Preflight, check_looks
+from heldout.independence.preflight import Preflight, at_chance, check_looks
 from heldout.independence.references import Compared, check_given, compare, untouched_part, weigh_references
 from heldout.independence.result import AuditResult, Exhibit
 from heldout.independence.rounds import ShardResult
@@ -224,6 +224,7 @@ def audit_many(
         sources=tuple(str(source) for source in sources),
         **_origin_of_references(work, others, compared),
         **_pictures_to_see(work, examples["test"], leak),
+        oddities=tuple(of.oddities for of in depends.values()),
         **_origin(work, found, looks),
     )
 
@@ -295,6 +296,9 @@ def _origin(work: Work, found: dict[str, list[ShardResult]], looks: dict[tuple[s
         "control_digest": None if control is None else control.digest,
         "preprocessing": test.images.preprocessing(),
         "class_names": None if names is None else tuple(str(n) for n in names),
+        "at_chance": at_chance(
+            [{name: looks[name, number] for name in work.sets} for number in range(len(work.models))]
+        ),
         "available": tuple(len(pictures.images) for pictures in work.sets.values()),
     }
 
@@ -388,7 +392,8 @@ def audit(
         Stop unless the accuracy on the untouched pictures of the whole test set equals this to the digits given (a
         string keeps trailing zeros); one for all models or one for each.
     allow_chance : bool
-        Go on although the model is no better than chance on test set and control together.
+        Go on although the model is no better than chance on test set and control together, or on the test set alone
+        and far better on the control.
     allow_frame_drop : bool
         Go on although the model is right on fewer pictures in the frame than untouched, by more than two points and
         more than chance.

@@ -7,7 +7,7 @@ Five alike pictures are not five witnesses: with groups of five identical ones a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,10 @@ from heldout.errors import InputError
 from heldout.groups import FEW, Codes, group_codes, group_sizes, join_groups
 from heldout.images import LabelledImages
 from heldout.images.duplicates import NAMED, duplicate_codes, in_both, pixel_hashes
+from heldout.images.oddities import Oddities
 from heldout.orbit.square import IDENTITY
+
+UNSEEN = ", as the model sees them, transparency left out"
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,7 @@ class Dependence:
     codes: Codes | None  # (n,) group of each; None where every picture is a group of its own
     n_duplicates: int  # pictures that repeat an earlier one of the set, pixel by pixel, or another view of it
     views: bool = False  # whether mirrored or turned pictures are among those
+    oddities: Oddities = field(default_factory=Oddities, compare=False)  # of the files
 
     def sentence(self, n: int) -> str | None:
         """For the user; None where there is nothing to say."""
@@ -37,6 +41,7 @@ class Dependence:
         if self.n_duplicates:
             said += f"; {self.n_duplicates:,} of them repeat{'s' * (self.n_duplicates == 1)} another one pixel by pixel"
             said += ", as it is or mirrored or turned" * self.views
+            said += UNSEEN * bool(self.oddities.transparent)
         said += ". A group counts as one: whole groups are compared"
         if len(sizes) < FEW:
             said += f". {len(sizes)} groups are few: below about {FEW} little can be found, and intervals are rough"
@@ -65,7 +70,7 @@ def dependence(
     """
     if "control" in sets:
         check_groups_apart(sets["test"][0].group_names or (), sets["control"][0].group_names or ())
-    hashes = {
+    looked = {
         name: pixel_hashes(
             images.source,
             rows,
@@ -77,15 +82,18 @@ def dependence(
         for name, (images, rows) in sets.items()
     }
     if "control" in sets:
-        _check_pictures_apart(sets, in_both(hashes["test"], hashes["control"]), views=len(elements) > 1)
+        unseen = any(oddities.transparent for _, oddities in looked.values())
+        pairs = in_both(looked["test"][0], looked["control"][0])
+        _check_pictures_apart(sets, pairs, views=len(elements) > 1, unseen=unseen)
     found = {}
     for name, (images, rows) in sets.items():
-        codes = duplicate_codes(hashes[name])
+        hashes, oddities = looked[name]
+        codes = duplicate_codes(hashes)
         n_duplicates = len(codes) - int(codes.max()) - 1
         if images.groups is not None:
             codes = join_groups(group_codes(np.asarray(images.group_names)[rows], len(rows)), codes)
         alone = codes.max() + 1 == len(codes)
-        found[name] = Dependence(None if alone else codes, n_duplicates, views=len(elements) > 1)
+        found[name] = Dependence(None if alone else codes, n_duplicates, len(elements) > 1, oddities)
     return found
 
 
@@ -102,7 +110,11 @@ def check_groups_apart(test: Iterable[str], control: Iterable[str]) -> None:
 
 
 def _check_pictures_apart(
-    sets: dict[str, tuple[LabelledImages, NDArray[np.intp]]], pairs: list[tuple[int, int]], *, views: bool
+    sets: dict[str, tuple[LabelledImages, NDArray[np.intp]]],
+    pairs: list[tuple[int, int]],
+    *,
+    views: bool,
+    unseen: bool,
 ) -> None:
     if not pairs:
         return
@@ -110,8 +122,8 @@ def _check_pictures_apart(
     names = [f"{test.ids[rows[i]]} is control {control.ids[control_rows[j]]}" for i, j in pairs]
     raise InputError(
         f"{len(pairs):,} of {len(control_rows):,} control pictures stand in the test set too, pixel by pixel"
-        f"{', as they are or mirrored or turned' * views} (test {_some(names)}); a control must be other pictures of "
-        "the same source. Take them out of the control"
+        f"{', as they are or mirrored or turned' * views}{UNSEEN * unseen} (test {_some(names)}); a control must be "
+        "other pictures of the same source. Take them out of the control"
         f"{'' if views else ', or draw test set and control with heldout split, which keeps equal pictures together'}."
     )
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.frames import Columns, stacked
+from heldout.images.oddities import Oddities
 from heldout.independence.drawn import Drawn
 from heldout.independence.evidence import Evidence, Examples
 from heldout.independence.leak import LeakEvidence
@@ -82,6 +83,10 @@ class AuditResult(JudgedResult):
         Pictures before and after their move.
     available : tuple of int
         Pictures of test set and control, of which `limit` may have drawn fewer.
+    at_chance : tuple of str
+        Sets ("test", "control") on which a model is not reliably better than chance.
+    oddities : tuple of Oddities
+        Of test set and control: files with an EXIF orientation, transparency or several pages.
     untouched_pictures : tuple of str
         What each model's untouched pictures are: "original picture", or "centre of the frame".
     evaluations, control_evaluations, reference_evaluations : int
@@ -153,6 +158,8 @@ class AuditResult(JudgedResult):
     reference_digests: tuple[str, ...] = ()
     reference_evaluations: int = 0  # of models and references, on the untouched pictures of both sets
     exhibits: tuple[Exhibit, ...] = field(default=(), repr=False)
+    at_chance: tuple[str, ...] = ()  # "test", "control": where a model is not reliably better than chance
+    oddities: tuple[Oddities, ...] = ()  # of the files of test set and control
     look_seen: tuple[LooksSeen, ...] = field(default=(), repr=False)  # every test picture that is listed as seen
     seen_pictures: tuple[SeenPicture, ...] = field(default=(), repr=False)  # most suspicious first
     sources: tuple[str, ...] = ()  # what test set and control are called, where that is known

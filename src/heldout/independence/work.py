@@ -15,6 +15,7 @@ from heldout.checkpoints import CheckpointFolder
 from heldout.checks import check_share
 from heldout.errors import InputError
 from heldout.images import LabelledImages
+from heldout.images.labelled import check_scale
 from heldout.independence.afar import run_shards
 from heldout.independence.checks import check_enough
 from heldout.independence.dependence import Dependence, dependence
@@ -156,6 +157,8 @@ def sets_of(
         check_room(pictures.images, pictures.rows, orbit, rule)
     if "control" in sets:
         _check_control(sets["test"], sets["control"])
+    for name, pictures in sets.items():
+        check_scale(pictures.images, f"the {name} set", pictures.rows)
     return sets
 
 
@@ -168,6 +171,14 @@ def _check_control(test: Pictures, control: Pictures) -> None:
     if control.images.preprocessing() != test.images.preprocessing():
         raise InputError("test set and control must be framed and scaled in the same way.")
     check_pixel_types(test, control)
+    sizes = [of.images.place(int(of.rows[0]), 0).shape[:2] for of in (test, control)]
+    if sizes[0] != sizes[1]:
+        raise InputError(
+            "test set and control differ in size: {} x {} and {} x {} pixels once they are framed. Bring both to the "
+            "size that the model was made for, in the same way: with `resize` and `crop`, or before.".format(
+                *sizes[0], *sizes[1]
+            )
+        )
     if control.digest == test.digest:
         raise InputError("the control is the test set itself; it must be fresh examples of the same source.")
     names, others = test.images.source.class_names, control.images.source.class_names

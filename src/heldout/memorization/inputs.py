@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.checks import called, check_labels, number_labels, pair
+from heldout.checks import called, check_labels, number_labels, pair, refuse_several_labels
 from heldout.errors import InputError
 from heldout.files import Npz
 
@@ -76,6 +76,7 @@ def read_training_set(
         raise InputError(f"{path} does not exist.")
     with Npz(path) as arrays:
         at = pair(list(arrays), x_key, y_key, of=of, source=str(path), what="examples", options=("x_key", "y_key"))
+        refuse_several_labels(arrays, at, source=str(path), option="y_key", wanted=y_key)
         x, y = (arrays[key] for key in at)
     what = f"{path}: {at[1]!r}"
     numbers = check_labels(number_labels(y, what=what)[0], count=len(x) if x.ndim else 0, what=what)

@@ -58,10 +58,12 @@ def learned_slope(accuracy: float, n_classes: float) -> float:
 def largest_step(accuracies: ArrayLike) -> NDArray[np.float64]:
     """k_max: the largest change of accuracy between neighbouring strengths (10), which must be equally far apart.
 
+    The paper calls it a decrease, and takes steps without their sign: a rise counts as well.
+
     Examples
     --------
-    >>> float(largest_step([1.0, 0.75, 0.25, 0.25]))
-    0.5
+    >>> float(largest_step([1.0, 0.75, 0.25, 0.25])), float(largest_step([0.25, 0.75]))
+    (0.5, 0.5)
     """
     a = np.asarray(accuracies, dtype=np.float64)
     if a.shape[-1] < 2:

@@ -19,6 +19,7 @@ from heldout.checks import check_count
 from heldout.errors import InputError
 from heldout.groups import group_codes
 from heldout.images import LabelledImages, Whole, from_arrays
+from heldout.images.labelled import check_scale
 from heldout.memorization.curve import Curve, Exhibits
 from heldout.memorization.perturb import Perturbation, View, as_perturbation, usual_strengths
 from heldout.memorization.perturb.base import Standing
@@ -121,6 +122,7 @@ def perturbation_curve(
     given = pictures.groups if groups is None else groups
     if given is not None:
         codes = np.unique(group_codes(given, len(pictures))[rows], return_inverse=True)[1].astype(np.intp)
+    check_scale(pictures, "the training set", rows)
     low, high, counts = declared_range(pictures, int(rows[0]), pixel_range)
     whole = batch_size or model.batch_size
     folder = CheckpointFolder(None if checkpoint is None else Path(checkpoint).parent, of="curve")

@@ -91,6 +91,9 @@ def _notes(result: AuditResult) -> list[str]:
         if of is not None:
             notes += words.limited(len(of), available, f"pictures of the {name}")
             notes += page.few_groups(None if of.groups is None else of.n_groups, f"the {name}", words.ROUGH)
+    for (name, _), oddities in zip(sets, result.oddities, strict=False):
+        notes += oddities.sentences(f"the {name}")
+    notes += [words.chance_text(name) for name in result.at_chance]
     if result.leak is not None:
         notes += words.leak_notes(result.leak)
     elif control is not None and control.disagree(e.level / e.planned_audits):

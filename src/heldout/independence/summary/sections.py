@@ -36,6 +36,10 @@ def two_estimates(result: AuditResult) -> page.Section:
     ]
     if c is not None:
         estimates.insert(2, (f"Control error{framed}", c.frame_error, c.frame_error_interval))
+    beside = ""
+    if c is not None:
+        beside = f"; on the control, moved in the same way, by **{page.fixed(c.mean_statistic, 5, sign=True)}**, and "
+        beside += "only what they differ by beyond that speaks about the test set"
     note = (
         f"Intervals, {SURE}: Bernstein's for R_g and for averages over models, exact for the error rates of one "
         "model, Korn and Graubard's with groups. Overlap is not the test: T, measured example by example, is far "
@@ -45,7 +49,7 @@ def two_estimates(result: AuditResult) -> page.Section:
         "Two estimates of one error",
         f"If the model is independent of the test set and {moves.neutral(result.orbit)}, the test error R_S and the "
         "adversarial estimate R_g estimate the same true error. Here they differ by mean T = R_g − R_S = "
-        f"**{page.fixed(e.statistic, 5, sign=True)}**.",
+        f"**{page.fixed(e.statistic, 5, sign=True)}**{beside}.",
         page.Note("T = L(g(x))·h(g(x)) − L(x) for every picture x: L is 1 where the model is wrong and 0 where it is "
                   "right, g(x) is the moved picture, and h is its weight, which makes up for choosing the move."),
         page.Table.estimates("Estimates of the error rate", ("Estimate", "Error rate", f"{SURE} interval"), estimates),

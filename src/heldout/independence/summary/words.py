@@ -135,12 +135,14 @@ def against_control(of: Judged, test: ControlTestResult, leak: LeakEvidence | No
     neither = "no model and no reference" if references else "no model"
     looked = "not found easier" + " or harder" * (test.alternative != "greater")
     is_so = f"is {ruling.outcome} for {models_text(n_models)}" if ruling.found else f"was {looked}"
+    other_pixels = "pictures decoded, scaled, cropped or turned in another way; " * isinstance(of, Evidence)
     then = {
         "no evidence": found,
         "easier": f"If the control is a random draw from the same source that {neither} was trained or selected on, "
         f"{model} and the test set are not independent: {model} has seen some of it, or was chosen by it.",
         "harder": "This is not overfitting to the test set. Likely causes: sets of another difficulty, source or time; "
-        f"wrong labels; a control that was trained on{'; a reference that knows the test set' * references}.",
+        f"{other_pixels}wrong labels; a control that was trained on"
+        f"{'; a reference that knows the test set' * references}.",
     }
     return (
         f"At level {ruling.level:g}: {'given what the references find hard, ' * references}the test set {is_so} than "
@@ -279,6 +281,18 @@ def leak_notes(leak: LeakEvidence) -> tuple[str, ...]:
     )  # fmt: skip
 
 
+def chance_text(of: str) -> str:
+    """The warning where a model is not better than chance on one set."""
+    other, alone = ("test set", "a model that knows its test set by heart and nothing else would be, and ")
+    if of == "test":
+        other, alone = "control", ""
+    return (
+        f"On the {'test set' if of == 'test' else of} the model is not reliably better than chance: {alone}so is one "
+        f"that gets pictures decoded, scaled, cropped or turned otherwise than those of the {other}, or labels "
+        "numbered in another order."
+    )
+
+
 def disagree_text(first: str, second: str, of: ControlTestResult) -> str:
     """The warning where both halves of a test find something, in opposite directions."""
     side = "easier" if of.difference > 0 else "harder"
@@ -331,8 +345,9 @@ def advice(
     premise += " and no reference" * references
     if alone and orbit is not None:
         premise = f"models and test set are independent and {moves.neutral(orbit)}"
-    few = [] if orbit is None else ["these views"] * (not moves.only_shifts(orbit))
-    few += ["shifts of so few pixels"] * (orbit is not None and orbit.radius > 0)
+    few: list[str] = []
+    if orbit is not None and result.leak is None:  # which compares pictures as they are
+        few += ["these views"] * (not moves.only_shifts(orbit)) + ["shifts of so few pixels"] * (orbit.radius > 0)
     about = page.listed(["this test set", *few])
     viewed = orbit is not None and not moves.only_shifts(orbit)
     neutral = "shifts" if orbit is None else moves.kinds(orbit).removeprefix("small ")

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from heldout import summary as page
+from heldout.memorization.metrics import K_MAX
 from heldout.memorization.ranking import Ranking
 from heldout.memorization.result import MemorizationResult
 from heldout.memorization.retrained import few_trainings
@@ -95,6 +96,7 @@ def _noticed(result: MemorizationResult) -> tuple[tuple[str, ...], tuple[str, ..
         f"{page.names_text(left.models)} with {page.names_text(left.ranked)}."
         for left in result.unranked
     ]
+    warnings += _merged(result, _rises(result))
     if result.unpaired:
         some = "; ".join(f"{page.quoted(a)} and {page.quoted(b)}" for a, b in result.unpaired[:3])
         notes.append(
@@ -109,6 +111,23 @@ def _noticed(result: MemorizationResult) -> tuple[tuple[str, ...], tuple[str, ..
         notes.append(f"Whole groups are drawn anew. Groups: {groups}; largest design effect: {page.fixed(effect, 2)}.")
     own = [note for note in result.notes if note not in once]
     return tuple(warnings), (*notes, *_merged(result, [*few, *own]))
+
+
+def _rises(result: MemorizationResult) -> list[str]:
+    """Curves whose largest step goes up: their k_max tells of no fall."""
+    found = []
+    for model in result.models:
+        for column, estimate in answer.defined(result, model):
+            curve = result.curve(model, column.perturbation)
+            if column.metric == K_MAX.name and curve is not None and estimate.value > 0:
+                start, end, rises = answer.steepest(curve)
+                if rises:
+                    found.append(
+                        f"{model}: the largest step under {page.quoted(column.perturbation)} is a rise, from strength "
+                        f"{start:g} to {end:g}; k_max takes steps without their sign (equation (10)), so that here it "
+                        "tells of no fall."
+                    )
+    return found
 
 
 def _order(r: Ranking) -> str:

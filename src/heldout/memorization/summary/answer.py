@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout import summary as page
-from heldout.memorization.curve import LEVEL, PMV, PTV
+from heldout.memorization.curve import LEVEL, PMV, PTV, Curve
 from heldout.memorization.metrics import K_MAX, K_PTV, K_S, SSE, Estimate
 from heldout.memorization.models import mean_line
 from heldout.memorization.perturb.corruptions import CORRUPTIONS
@@ -27,6 +27,14 @@ ENDS = {  # of a metric, as a single model is read against them; the first is to
     SSE.name: "0 if accuracy falls along a straight line",
     GAP.metric: "0 if it does as well on examples it was not trained on",
 }
+
+
+def steepest(curve: Curve) -> tuple[float, float, bool]:
+    """The strengths between which accuracy changes most, and whether it rises there."""
+    x, y = curve.line[:2]
+    steps = np.diff(y)
+    at = int(np.abs(steps).argmax())
+    return float(x[at]), float(x[at + 1]), bool(steps[at] > 0)
 
 
 def title(column: Column) -> str:
@@ -123,7 +131,9 @@ def headline(result: MemorizationResult) -> str:
         return f"{page.quoted(model)} does not fit its labels"
     if len(own) == 1:
         column, found = own[model][0]
-        end = ENDS[column.metric].partition(";")[0]
+        end, curve = ENDS[column.metric].partition(";")[0], result.curve(model, column.perturbation)
+        if column.metric == K_MAX.name and curve is not None and steepest(curve)[2]:
+            end = "the largest step, a rise"
         return f"{page.quoted(model)}: {title(column)} {page.fixed(found.value)} ({end})"
     if r is None:
         return f"The models are not ranked: {why_unranked(result)}"

@@ -37,7 +37,7 @@ def advice(result: MemorizationResult) -> tuple[page.Section, ...]:
         ("spatial" in names, "spatial: the worst shift (of whole pixels) and turn of all grids up to the strength."),
         ("spatial-random" in names, "spatial-random: the worst of some such shifts and turns, drawn at random."),
         (answer.corruptions(result), "Corruptions and their severities are those of Hendrycks & Dietterich 2019."),
-        ("k_max" in metrics, "k_max: the largest change of accuracy from one strength to the next (eq. (10))."),
+        ("k_max" in metrics, "k_max: the largest change of accuracy, up or down, between neighbours (eq. (10))."),
         ("SSE" in metrics, "SSE: squared distances from the best straight line through the first point (eq. (11))."),
         (GAP in result.columns, "Gap: accuracy on the training examples less that on validation examples, no noise."),
         (any(model.audit for model in result.measured.values()),

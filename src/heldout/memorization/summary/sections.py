@@ -68,9 +68,10 @@ def _reading(result: MemorizationResult, column: Column) -> str:
         told += f"; about {FORMULA} if it learned, with an accuracy without noise of A = {page.fixed(y[0])}: "
         told += page.listed(learned)
     if column.metric == K_MAX.name:
-        at = int(np.abs(np.diff(y)).argmax())
-        told += f"; the largest of {len(y) - 1} is from strength {x[at]:g} to {x[at + 1]:g}; an even fall from "
-        told += f"{page.fixed(y[0])} to {page.fixed(y[-1])} has steps of {page.fixed(abs(y[0] - y[-1]) / (len(y) - 1))}"
+        start, end, rises = answer.steepest(curve)
+        told += f"; the largest of {len(y) - 1} is {'a rise ' * rises}from strength {start:g} to {end:g}; an even fall "
+        told += f"from {page.fixed(y[0])} to {page.fixed(y[-1])} has steps of "
+        told += page.fixed(abs(y[0] - y[-1]) / (len(y) - 1))
     return told
 
 
