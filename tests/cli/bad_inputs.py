@@ -317,6 +317,10 @@ def _tables(folder: Path, rng) -> None:
     text("apart.csv", "model,id,prediction,label", "a,0,1,1", "a,1,0,0", "b,0,1,1")
     text("percent.csv", "id,a,b", "0,80,90", "1,33.3,0")
     text("noid.csv", "id,a,b", "x,1,0", ",0,1")
+    five = [f"{i % 5},{(i + i // 8) % 5}" for i in range(40)]
+    text("running.csv", "label,a,lfd", *(f"{row},{i}" for i, row in enumerate(five)))
+    text("born.csv", "label,a,born", *(f"{row},{1950 + i % 9}" for i, row in enumerate(five)))
+    text("summedup.csv", "id,a,b,Mean", "0,1,0,0.5", "1,1,1,1")
     text("never.csv", "id,label,a,how", "0,1,1,easy", "1,0,0,hard")
     text("nolabels.csv", "id,m1", "0,1")
     text("gap.csv", "id,label", "0,1", "1,")
@@ -689,6 +693,9 @@ POOLS = [
     Bad("budget", "percent.csv", "--scale percent"),
     Bad("budget", "noid.csv", "row 2 has no id; fill it in, or name another column (--ids-key)"),
     Bad("budget", "never.csv", "--exclude how"),
+    Bad("budget", "running.csv", "say that these are the ids with --ids-key lfd, or leave it out with --exclude lfd"),
+    Bad("budget", "born.csv", "--unread 1950, or give the number of classes (--classes)"),
+    Bad("budget", "summedup.csv", "'Mean' looks like no model's: leave it out with --exclude Mean"),
     Bad("budget", "latin.csv", "latin.csv is not UTF-8 text: byte 19 is 0xe4. If it is Latin-1"),
     Bad("budget", "utf16cut.csv", "begins as utf-16"),
     Bad("budget", "binary.csv", "is not UTF-8 text"),

@@ -151,6 +151,7 @@ def load_predictions(
         trials_key=trials_key,
         repeats=repeats,
         all_ids=all_ids_of(all_ids),
+        classes=classes,
     )
     if frames.is_frame(path):
         table = _from_frame(path, format, options)

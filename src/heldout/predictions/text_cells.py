@@ -18,7 +18,7 @@ PLAIN = {str, int, float, bool, type(None)}
 TRUTH = {"true": True, "false": False}
 # What software writes for a cell that is not there. Beside class names "None" may be an answer.
 NOT_THERE = {"NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NaT", "null", "NULL"}
-WHOLE = re.compile(r"[+-]?\d{1,15}(\.0*)?")
+WHOLE = re.compile(r"[+-]?\d{1,4000}(\.0*)?")  # which Python turns into a number
 NO_NUMBER = NOT_THERE | {"None", "none", "na", "n/a"}
 
 
@@ -44,7 +44,7 @@ def one_spelling(
     if kinds & {int, float, bool}:
         cells = [[v if v is None else str(v) for v in column] for column in given]
     *said, truth = cells
-    if str not in kinds and codes.unread.isdisjoint(*said):
+    if str not in kinds and codes.unread.isdisjoint(set().union(*said)):
         return columns, labels
     truth = [None if text == "" else text for text in truth]
     if kinds & {int, float}:
@@ -142,7 +142,22 @@ def _unread(cells: Set[str | None], labels: Column | None, codes: Codes, *, sour
 
 def _spelled(text: str) -> str:
     """One spelling for one whole number; other text as it stands."""
-    return str(int(float(text))) if WHOLE.fullmatch(text) else text
+    return str(int(text.partition(".")[0])) if WHOLE.fullmatch(text) else text
+
+
+def spelled(value: Any) -> str | None:
+    """A whole number, or a text that spells one, as text without zeros around it; None of anything else.
+
+    Examples
+    --------
+    >>> spelled(3.0), spelled("03"), spelled(2**70), spelled("3.5"), spelled(None)
+    ('3', '3', '1180591620717411303424', None, None)
+    """
+    if isinstance(value, str):
+        return _spelled(value) if WHOLE.fullmatch(value) else None
+    if isinstance(value, (int, np.integer)):
+        return str(int(value))
+    return str(int(value)) if isinstance(value, (float, np.floating)) and float(value).is_integer() else None
 
 
 def _less_zeros(text: str) -> str:
