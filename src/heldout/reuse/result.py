@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.frames import Names, Source, from_rows
+from heldout.predictions.doubts import Doubt
 from heldout.report import Result
 from heldout.results import Record, today
 from heldout.reuse.adjusted import Adjusted
@@ -266,6 +267,8 @@ class Budget(Result):
         Whether cells had trials, all of which agree.
     source, data_digest, version, created : str
         What came in, a hash of it; what made the result, and when.
+    doubts : tuple of Doubt
+        Models that may have been misread: never right, or with predictions that are a label but for their spelling.
     """
 
     told_by = "heldout.reuse.budget_summary:summarise"
@@ -290,6 +293,7 @@ class Budget(Result):
     too_few: bool = False
     tasks: dict[str, int] = field(default_factory=dict)
     trials_agree: bool = False
+    doubts: tuple[Doubt, ...] = ()
     created: str = field(default_factory=today)
 
     @property
