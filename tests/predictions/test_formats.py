@@ -332,7 +332,7 @@ class TestCsv:
         assert pool.correct.astype(int).tolist() == [[1, 1, 1, 0], [1, 1, 1, 0], [1, 0, 1, 0]]
         assert pool.observed.tolist()[1] == [True, True, True, False]
         named = load_predictions(write(tmp_path / "x.csv", "id,label,a\nx,1.0,1\ny,one,one\n"))
-        assert named.correct.tolist() == [[False, True]]  # names are compared as they stand
+        assert named.correct.tolist() == [[True, True]]  # beside a name, too
         rows = "id,label,a\nw,01,01\nx,1,1\ny,1,01\nz,2,none of these\n"
         two = load_predictions(write(tmp_path / "x.csv", rows))
         assert two.correct.tolist() == [[True, True, False, False]]  # two classes that are one number

@@ -23,7 +23,11 @@ TABLES = {
     "labels of two spellings": {"label": [1, "1.0", 2, 3], "a": [1.0, 1, "2", "ERR"], "b": [2, 1, 2, 3.0]},
     "two classes of one number": {"label": ["01", "1", "2"], "a": ["01", "1", "ERR"], "b": ["1", "1.0", "2"]},
     "two classes of one number, all read": {"label": ["01", "1", "2"], "a": ["01", "1", "2"], "b": ["1", "1.0", "2"]},
-    "names": {"label": ["cat", "dog", "1.0", "ant"], "a": ["cat", "dog", "1", "ERR"], "b": ["cat", None, "1.0", "ant"]},
+    "names": {"label": ["cat", "1st", "2B", "ant"], "a": ["cat", "1st", "2", "ERR"], "b": ["cat", None, "2B", "Ant"]},
+    "names and numbers": {"label": [0, 1, 2, "dog"], "a": [0.0, 1.0, 2.0, None], "b": ["0", "01", "2.0", "dog"]},
+    "numbers as text": {"label": ["0", "1", "2", "dog"], "a": [0, 1, 2, 1], "b": [0.0, 2.0, 2.0, None],
+                        "c": ["0", "1.0", "2B", "dog"]},
+    "names and two of one number": {"label": ["01", "1", "dog"], "a": ["01", "1.0", "dog"], "b": ["1", "01", "Dog"]},
     "truth values": {"label": [True, False, True], "a": [True, "ERR", False], "b": [True, False, None]},
 }  # fmt: skip
 RIGHT = {
@@ -33,7 +37,10 @@ RIGHT = {
     "labels of two spellings": [[1, 1, 1, 0], [0, 1, 1, 1]],
     "two classes of one number": [[1, 1, 0], [0, 1, 1]],
     "two classes of one number, all read": [[1, 1, 1], [0, 1, 1]],
-    "names": [[1, 1, 0, 0], [1, 0, 1, 1]],
+    "names": [[1, 1, 0, 0], [1, 0, 1, 0]],
+    "names and numbers": [[1, 1, 1, 0], [1, 1, 1, 1]],
+    "numbers as text": [[1, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 1]],
+    "names and two of one number": [[1, 1, 1], [0, 0, 0]],
     "truth values": [[1, 0, 0], [1, 1, 0]],
 }
 

@@ -48,8 +48,8 @@ def one_spelling(
         return columns, labels
     truth = [None if text == "" else text for text in truth]
     if kinds & {int, float}:
-        numbered = all(text is None or number_of(text) is not None for text in truth)
-        if bool in kinds or not numbered or not any(map(looks_numeric, set().union(*said))):
+        numerals = any(spelled(text) is not None for text in truth)
+        if bool in kinds or not numerals or not any(map(looks_numeric, set().union(*said))):
             return columns, labels
     elif bool in kinds and bool not in set(map(type, given[-1])):
         return columns, labels
@@ -73,8 +73,8 @@ def text_classes(
 
     This alone decides how classes are spelled, whatever they come from. Where `labels`, one of the columns, are all
     numbers and some prediction is none, that one could not be read, and is wrong: whole numbers are then text too, the
-    same text for the same number. A cell that says that it is not there ("NA") is refused unless it is a code, or a
-    name among names of classes: it could be either.
+    same text for the same number; and so they are where some labels are numbers and others names. A cell that says
+    that it is not there ("NA") is refused unless it is a code, or a name among names of classes: it could be either.
 
     Each distinct text is looked at once: a large table has few.
 
@@ -101,6 +101,8 @@ def text_classes(
     [array([1, None], dtype=object), array([2, None], dtype=object)]
     >>> text_classes([["1.0", "x"], ["1", "2"]], Codes(), labels=["1", "2"])
     [array(['1', 'x'], dtype=object), array(['1', '2'], dtype=object)]
+    >>> text_classes([["1.0", "x"], ["1", "x"]], Codes(), labels=["1", "x"])
+    [array(['1', 'x'], dtype=object), array(['1', 'x'], dtype=object)]
     """
     cells: set[str | None] = set().union(*columns)
     gaps = _gaps(cells, codes, empty=not typed and "" not in codes.unread)
@@ -110,13 +112,14 @@ def text_classes(
     values: dict[str | None, Any] = {text: None if text in unread else number_of(text) for text in distinct}
     classes = {text for text in known if not _is_unclear(text, NO_NUMBER)}
     numbered = bool(classes) and all(values[text] is not None for text in classes)
+    numerals = any(spelled(text) is not None for text in classes)
     # 1.0 is 1; so is 01, unless labels have both, which are two classes then
-    padded = numbered and len(set(map(_spelled, known))) < len(set(map(_less_zeros, known)))
+    padded = numerals and len(set(map(_spelled, known))) < len(set(map(_less_zeros, known)))
     if typed or padded or None in values.values():
         if labels is not None:
             strange = distinct - unread - (set() if numbered else known)
             _refuse_not_there(columns, strange, numbered=numbered, source=source)
-        if numbered:
+        if numerals:
             values = {text: (_less_zeros if padded else _spelled)(text) for text in distinct}
         else:
             values = {text: text for text in distinct}
