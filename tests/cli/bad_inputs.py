@@ -339,6 +339,8 @@ def _tables(folder: Path, rng) -> None:
     text("nocutoff.csv", "model,family", "m0,x")
     text("bad.json", "{")
     text("number.json", "3")
+    text("twicekeyed.jsonl", '{"id": 1, "label": 0, "A": 0}', '{"id": 2, "label": 0, "A": 1, "A": 0}')
+    text("twicekeyed.json", '{"A": {"t1": 1, "t2": 0}, "B": {"t1": 0, "t1": 1, "t2": 0}}')
     text("bad.jsonl", '{"id": 1, "a": 0}', '{"id": 2,')
     text("deep.json", "[" * 100_000)
     (folder / "binary.csv").write_bytes(bytes(range(256)))
@@ -703,6 +705,13 @@ POOLS = [
     Bad("budget", "bad.json", DAMAGED),
     Bad("budget", "deep.json", DAMAGED),
     Bad("budget", "number.json", "neither a list of rows nor an object of arrays"),
+    Bad("budget", "twicekeyed.jsonl", "line 2: the key 'A' stands more than once in one object"),
+    Bad("budget", "twicekeyed.json", "the key 't1' stands more than once in one object, with values of which only one"),
+    Bad(
+        "audit",
+        "--scores twicekeyed.jsonl --control-scores twicekeyed.jsonl",
+        "line 2: the key 'A' stands more than once",
+    ),
     Bad("budget", "bad.jsonl", "line 2 is no JSON"),
     Bad("budget", "bad.parquet", DAMAGED),
     Bad("budget", "bad.eval", DAMAGED),
