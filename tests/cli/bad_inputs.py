@@ -320,6 +320,10 @@ def _tables(folder: Path, rng) -> None:
     five = [f"{i % 5},{(i + i // 8) % 5}" for i in range(40)]
     text("running.csv", "label,a,lfd", *(f"{row},{i}" for i, row in enumerate(five)))
     text("born.csv", "label,a,born", *(f"{row},{1950 + i % 9}" for i, row in enumerate(five)))
+    text("meanrow.csv", "id,a,b", "0,1,0", "1,1,1", "Mean,1,0.5")
+    text("meanmodel.csv", "model,q1,q2", "a,1,0", "b,1,1", "average,1,0.5")
+    text("meanlong.csv", "model,id,correct", *(f"{m},{i},1" for m in ("a", "b", "overall") for i in range(2)))
+    text("meanexample.json", '{"a": {"t1": 1, "t2": 0, "total": 1}, "b": {"t1": 0, "t2": 0, "total": 0}}')
     text("summedup.csv", "id,a,b,Mean", "0,1,0,0.5", "1,1,1,1")
     text("never.csv", "id,label,a,how", "0,1,1,easy", "1,0,0,hard")
     text("nolabels.csv", "id,m1", "0,1")
@@ -697,6 +701,17 @@ POOLS = [
     Bad("budget", "never.csv", "--exclude how"),
     Bad("budget", "running.csv", "say that these are the ids with --ids-key lfd, or leave it out with --exclude lfd"),
     Bad("budget", "born.csv", "--unread 1950, or give the number of classes (--classes)"),
+    Bad(
+        "budget", "meanrow.csv", "'Mean' looks like a summary of the examples, and no example: take it out of the file"
+    ),
+    Bad(
+        "budget",
+        "meanmodel.csv",
+        "'average' looks like a summary of the models, and no model: leave it out with --exclude",
+    ),
+    Bad("budget", "meanlong.csv", "'overall' looks like a summary of the models"),
+    Bad("compare", "meanlong.csv a overall", "'overall' looks like a summary of the models"),
+    Bad("budget", "meanexample.json", "'total' looks like a summary of the examples"),
     Bad("budget", "summedup.csv", "'Mean' looks like no model's: leave it out with --exclude Mean"),
     Bad("budget", "latin.csv", "latin.csv is not UTF-8 text: byte 19 is 0xe4. If it is Latin-1"),
     Bad("budget", "utf16cut.csv", "begins as utf-16"),

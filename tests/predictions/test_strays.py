@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from heldout.errors import InputError
-from heldout.predictions import load_predictions
+from heldout.predictions import Predictions, load_predictions
 from heldout.predictions.strays import are_classes
 
 N = 60
@@ -157,3 +157,22 @@ def test_pandas_index_in_other_layouts(tmp_path):
     doubled = pd.concat([table(), table()])  # whose index tells no rows apart
     doubled.to_parquet(tmp_path / "doubled.parquet")
     assert load_predictions(tmp_path / "doubled.parquet").ids is None
+
+
+@pytest.mark.parametrize("name", ["mean", "Average", "AVG", "overall", "Total", "pass rate", "accuracy"])
+def test_what_sums_up_others(name, tmp_path):
+    marks = {"a": [1, 0, 1], "b": [1, 1, 0]}
+    wide = pd.DataFrame({"id": ["x", "y", "z"], **marks})
+    with pytest.raises(InputError, match=rf"'{name}' looks like no model's: .*exclude='{name}'"):
+        load_predictions(wide.assign(**{name: [1, 0.5, 0.5]}))
+    assert load_predictions(wide.assign(**{name: [1, 0.5, 0.5]}), exclude=name).names == ("a", "b")
+    with pytest.raises(InputError, match=rf"'{name}' looks like a summary of the examples.*another id"):
+        load_predictions(wide.replace("z", name))
+    rows = pd.DataFrame({"model": ["a", "b", name], "x": [1, 0, 0.5], "y": [1, 1, 1]})
+    with pytest.raises(InputError, match=rf"'{name}' looks like a summary of the models.*exclude='{name}'"):
+        load_predictions(rows)
+    assert load_predictions(rows, exclude=name).names == ("a", "b")
+    with pytest.raises(InputError, match=rf"'{name}' looks like no example's"):
+        load_predictions(rows[:2].rename(columns={"y": name}))
+    with pytest.raises(InputError, match=r"also the name of a usual column; save as \.npz"):
+        Predictions.from_correct([[1, 0]], names=[name]).save(tmp_path / "x.csv")

@@ -50,7 +50,8 @@ NUMBERING = re.compile(
     r"#|nr\.?|no\.?|n|num|number|key|pk|uid|uuid|guid|[pqrs]id|rowid|item|items|example|case|record|entry|problem|sample"
     r"|position|order|seq|sequence|level_\d+|.*_(id|uid|uuid|no\.?|nr|num|number|idx|index|key)"
 )
-SUMMARIES = frozenset(("accuracy", "average", "avg", "mean", "overall", "total", "pass_rate"))  # of a model, a test
+# What sums up the models of an example, or the examples of a model.
+SUMMARIES = frozenset(("accuracy", "average", "avg", "mean", "median", "overall", "total", "sum", "std", "pass_rate"))
 _ASKED = """
 question prompt text input sentence problem instruction query context passage premise hypothesis choices options doc
 """

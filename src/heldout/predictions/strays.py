@@ -28,6 +28,9 @@ from heldout.predictions.values import Codes, is_gap, listing, plain
 
 PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # an index without a name, as pandas writes it to Parquet
 OF_IDS = re.compile(r".*_(id|uid|uuid)")  # of the examples, or of something that they share
+INITIALS = {
+    letter for name in SUMMARIES for letter in (name[0], name[0].upper(), " ")
+}
 FEWEST = 8  # of numbers that only grow: 1 in 40,320 by chance
 REPEATED = 2  # examples that each class has at least, on average
 ONCE = 4  # of so many classes at most one has a single example; of free answers many are there once
@@ -86,6 +89,22 @@ def check_names(names: list[str], label: str | None, *, source: str) -> None:
             raise InputError(
                 f"{source}: the column {name!r} looks like no model's: leave it out with "
                 f"`exclude={name!r}`, or rename it if it is one."
+            )
+
+
+def check_summaries(models: Sequence[str], examples: Sequence[str] | None, *, source: str) -> None:
+    """A mean over examples would pass for a further example, and one over models for a further model."""
+    for name in models:
+        if plain_name(name) in SUMMARIES:
+            raise InputError(
+                f"{source}: {name!r} looks like a summary of the models, and no model: leave it out with "
+                f"`exclude={name!r}`, or rename it if it is one."
+            )
+    for name in examples or ():
+        if name[:1] in INITIALS and plain_name(name) in SUMMARIES:
+            raise InputError(
+                f"{source}: {name!r} looks like a summary of the examples, and no example: take it out of the file, "
+                "or give it another id if it is one."
             )
 
 

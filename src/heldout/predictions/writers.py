@@ -16,7 +16,7 @@ from heldout.checks import plain_name
 from heldout.errors import InputError, import_extra
 from heldout.files import write_npz, write_text
 from heldout.predictions.fields import Fields
-from heldout.predictions.keys import BESIDE, INDEX, METADATA, ROLE_NAMES
+from heldout.predictions.keys import BESIDE, INDEX, METADATA, ROLE_NAMES, SUMMARIES
 from heldout.predictions.values import is_gap, listing
 
 SUFFIXES = (".npz", ".csv", ".parquet", ".json", ".jsonl")
@@ -127,7 +127,7 @@ def _counted(table: Fields, path: Path) -> NDArray[Any]:
 
 def _is_usual(name: str) -> bool:
     plain = plain_name(name)
-    return plain in ROLE_NAMES | METADATA or INDEX.fullmatch(plain) is not None or name.startswith(BESIDE)
+    return plain in ROLE_NAMES | METADATA | SUMMARIES or INDEX.fullmatch(plain) is not None or name.startswith(BESIDE)
 
 
 def _write_parquet(path: Path, columns: dict[str, list[Any]]) -> None:
