@@ -176,3 +176,64 @@ def test_what_sums_up_others(name, tmp_path):
         load_predictions(rows[:2].rename(columns={"y": name}))
     with pytest.raises(InputError, match=r"also the name of a usual column; save as \.npz"):
         Predictions.from_correct([[1, 0]], names=[name]).save(tmp_path / "x.csv")
+
+
+class TestOneModelBesideOthers:
+    @pytest.mark.parametrize("name", ["prediction", "pred", "y_pred", "correct"])
+    def test_others_do_not_vanish(self, name):
+        frame = table(id=np.arange(N)).rename(columns={"C": name})
+        option = "correct_key" if name == "correct" else "predictions_key"
+        if name == "correct":
+            frame = frame.assign(correct=(frame["correct"] == frame["label"]).astype(int))
+        with pytest.raises(InputError, match=rf"'{name}' would be the only model, but 'A', 'B' beside it .*{option}"):
+            load_predictions(frame)
+        alone = load_predictions(frame, **{option: name})
+        assert (alone.n_models, alone.correct.sum()) == (1, 24)
+        assert load_predictions(frame, exclude=name).names == ("A", "B")
+
+    def test_marks_without_labels(self):
+        frame = pd.DataFrame({"id": [1, 2, 3], "gpt": [1, 0, 1], "correct": [1, 1, 0]})
+        with pytest.raises(InputError, match="'gpt' beside it looks like"):
+            load_predictions(frame)
+
+    def test_what_else_is_said_of_one_model(self):
+        """A confidence, a length or a remark is no model."""
+        frame = table()[["label", "A"]].rename(columns={"A": "prediction"})
+        frame = frame.assign(latency=np.linspace(3, 9, N), remark="fine", confidence=0.5)
+        assert load_predictions(frame).correct.sum() == 48
+
+
+class TestContradictions:
+    @staticmethod
+    def rows(said, label, correct):
+        n = len(label)
+        return pd.DataFrame({
+            "model": ["a"] * n + ["b"] * n, "id": [*range(n)] * 2, "prediction": [*said, *label], "label": [*label] * 2,
+            "correct": [*correct, *[1] * n],
+        })  # fmt: skip
+
+    def test_an_equal_prediction_is_not_wrong(self, tmp_path):
+        frame = self.rows([0, 1, 1, 0], [0, 1, 0, 0], [1, 0, 0, 1])
+        for given in (frame, as_csv(frame, tmp_path), as_jsonl(frame, tmp_path)):
+            with pytest.raises(
+                InputError, match=r"in 1 of 8 rows: row 2 has the prediction '1', the label '1', and 0 as"
+            ):
+                load_predictions(given)
+        assert load_predictions(frame, correct_key="correct").correct[0].tolist() == [True, False, False, True]
+        assert load_predictions(frame, predictions_key="prediction").correct[0].tolist() == [True, True, False, True]
+
+    def test_another_class_is_not_right(self):
+        with pytest.raises(
+            InputError, match="in 1 of 8 rows: row 3 has the prediction 'no', the label 'yes', and 1 as"
+        ):
+            load_predictions(self.rows(["no", "yes", "no", "yes"], ["no", "yes", "yes", "no"], [1, 1, 1, 0]))
+
+    def test_a_grader_may_accept_another_text(self):
+        label, said = ["Paris", "4", "blue", "Rome"], ["It is Paris.", "four", "blue", "Bonn"]
+        assert load_predictions(self.rows(said, label, [1, 1, 1, 0])).correct[0].tolist() == [True, True, True, False]
+        said = ["The answer is (no)", "yes", "yes", "no"]
+        assert load_predictions(self.rows(said, ["no", "yes"] * 2, [1, 1, 0, 0])).n_models == 2
+
+    def test_numbers_by_value(self):
+        frame = self.rows([0.0, 1.0, 0.0, 1.0], ["0", "1", "1", "0"], [1, 1, 0, 0])
+        assert load_predictions(frame).correct[0].tolist() == [True, True, False, False]

@@ -31,7 +31,7 @@ from heldout.predictions.keys import (
     Options,
 )
 from heldout.predictions.long_table import Trials, long_table
-from heldout.predictions.strays import check_names, check_values, id_column, with_index
+from heldout.predictions.strays import check_agreement, check_alone, check_names, check_values, id_column, with_index
 from heldout.predictions.table import Predictions, make_table
 from heldout.predictions.text_cells import Column, is_score, looks_numeric, one_spelling, text_classes, text_marks
 from heldout.predictions.values import Codes, as_text, id_texts, is_gap, listing
@@ -65,6 +65,10 @@ def from_columns(
     if model is None and example is None and options.models_axis != 0:
         others = [key for key in read if key not in roles.values() and not options.exclude.fitting(key)]
         example = id_column(columns, others, found.get("labels"))
+    if model is None:
+        check_alone(read, roles, example, options, source=source)
+    if options.correct_key is None and "correct" in found:
+        check_agreement(read, found["correct"], options, source=source)
     if not found.keys() & {"correct", "predictions"}:
         if _models_in_rows(read, model, example, options, source=source):
             return _row_per_model(read, model, options, source=source, text=text)
@@ -156,7 +160,8 @@ def _roles(
     taken = {key for key in (options.predictions_key, options.correct_key, options.labels_key) if key is not None}
 
     def find(role: Role, wanted: str | None, *, weak: bool = False) -> str | None:
-        key = pick(columns, wanted, role, source=source, noun="column", weak=weak, taken=taken)
+        out = {key for key in columns if role in (PREDICTION, CORRECT) and options.exclude.fitting(key)}
+        key = pick(columns, wanted, role, source=source, noun="column", weak=weak, taken=taken | out)
         if key is not None:
             taken.add(key)
         return key

@@ -10,14 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from heldout.checks import EXAMPLE, plain_name
+from heldout.checks import EXAMPLE, LABEL, pick, plain_name
 from heldout.errors import InputError
 from heldout.predictions.keys import (
+    INDEX,
     LABEL_LIKE,
     METADATA,
     MODEL,
     NEVER_MODELS,
     NUMBERING,
+    PREDICTION,
     ROLE_NAMES,
     SUMMARIES,
     Options,
@@ -28,9 +30,8 @@ from heldout.predictions.values import Codes, is_gap, listing, plain
 
 PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # an index without a name, as pandas writes it to Parquet
 OF_IDS = re.compile(r".*_(id|uid|uuid)")  # of the examples, or of something that they share
-INITIALS = {
-    letter for name in SUMMARIES for letter in (name[0], name[0].upper(), " ")
-}
+INITIALS = {letter for name in SUMMARIES for letter in (name[0], name[0].upper(), " ")}
+MARKS = {"1": True, "0": False, "true": True, "false": False}
 FEWEST = 8  # of numbers that only grow: 1 in 40,320 by chance
 REPEATED = 2  # examples that each class has at least, on average
 ONCE = 4  # of so many classes at most one has a single example; of free answers many are there once
@@ -106,6 +107,68 @@ def check_summaries(models: Sequence[str], examples: Sequence[str] | None, *, so
                 f"{source}: {name!r} looks like a summary of the examples, and no example: take it out of the file, "
                 "or give it another id if it is one."
             )
+
+
+def check_alone(
+    columns: dict[str, Column], roles: dict[str, str | None], example: str | None, options: Options, *, source: str
+) -> None:
+    """A column `prediction` or `correct` makes a table one model's; other models beside it would vanish unnamed."""
+    key = roles.get("correct") or roles.get("predictions")
+    if key is None or key in (options.correct_key, options.predictions_key):
+        return
+    label = pick(columns, options.labels_key, LABEL, source=source, noun="column", weak=True)
+    known = None if label is None else {_told(value) for value in _listed(columns[label])}
+    beside = [
+        name
+        for name in columns
+        if name not in (key, label, example)
+        and plain_name(name) not in ROLE_NAMES | METADATA | SUMMARIES
+        and not INDEX.fullmatch(plain_name(name))
+        and not options.exclude.fitting(name)
+        and _are_models(_listed(columns[name]), known)
+    ]
+    if beside:
+        argument = "correct_key" if roles.get("correct") else "predictions_key"
+        raise InputError(
+            f"{source}: {key!r} would be the only model, but {listing(beside)} beside it "
+            f"look{'s' * (len(beside) == 1)} like models, too: read it alone with `{argument}={key!r}`, or leave it "
+            f"out with `exclude={key!r}`, or give it the name of a model to read all."
+        )
+
+
+def _are_models(values: list[Any], known: set[str] | None) -> bool:
+    """Whether most cells hold a label of some example or, where there are no labels, right or wrong."""
+    there = [_told(value) for value in values if not is_gap(value) and value != ""]
+    expected = MARKS if known is None else known
+    return bool(there) and 2 * sum(value in expected for value in there) > len(there)
+
+
+def check_agreement(columns: dict[str, Column], correct: Column, options: Options, *, source: str) -> None:
+    """Predictions and labels beside right and wrong must not say the opposite.
+
+    An equal prediction is not wrong. One that is another class is not right; another text may be, since a grader may
+    accept more than the label's own spelling.
+    """
+    said_key = pick(columns, None, PREDICTION, source=source, noun="column", weak=True)
+    label_key = pick(columns, options.labels_key, LABEL, source=source, noun="column", weak=True)
+    if said_key is None or label_key is None:
+        return
+    said, truth = ([_told(v) for v in _listed(columns[key])] for key in (said_key, label_key))
+    marks = [MARKS.get(_told(value).lower()) for value in _listed(correct)]
+    known = set(truth) if are_classes(truth) else set[str]()
+    against = [
+        i
+        for i, (a, b, mark) in enumerate(zip(said, truth, marks, strict=True))
+        if mark is not None and a != "" and (not mark if a == b else mark and a in known)
+    ]
+    if against:
+        i = against[0]
+        key = next(key for key, column in columns.items() if column is correct)
+        raise InputError(
+            f"{source}: {key!r} contradicts {said_key!r} and {label_key!r} in {len(against):,} of {len(said):,} rows: "
+            f"row {i + 1} has the prediction {said[i]!r}, the label {truth[i]!r}, and {correct[i]} as {key!r}. Say "
+            f"what holds with `correct_key={key!r}`, or with `predictions_key={said_key!r}`."
+        )
 
 
 def check_values(cells: dict[str, Column], labels: Column | None, options: Options, *, source: str) -> None:
