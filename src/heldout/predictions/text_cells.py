@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence, Set
 from typing import Any
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError
 from heldout.predictions.trials import COUNTED
-from heldout.predictions.values import Codes, is_gap, listing, number_of, plain
+from heldout.predictions.values import WHOLE_FLOATS, Codes, is_gap, listing, number_of, plain
 
 Column = Any  # a list, tuple or array
 PLAIN = {str, int, float, bool, type(None)}
@@ -109,13 +110,16 @@ def text_classes(
     unread = _unread(cells, labels, codes, source=source)
     distinct = {text for text in cells - gaps.keys() if text is not None}
     known = {text for text in set(labels if labels is not None else ()) - gaps.keys() if text is not None}
-    values: dict[str | None, Any] = {text: None if text in unread else number_of(text) for text in distinct}
+    values: dict[str | None, Any] = {text: None if text in unread else _class_number(text) for text in distinct}
+    too_long = any(value is not None and 2**63 <= abs(value) < math.inf for value in values.values())
     classes = {text for text in known if not _is_unclear(text, NO_NUMBER)}
     numbered = bool(classes) and all(values[text] is not None for text in classes)
     numerals = any(spelled(text) is not None for text in classes)
+    if numerals:
+        _refuse_rounded(distinct, source=source)
     # 1.0 is 1; so is 01, unless labels have both, which are two classes then
     padded = numerals and len(set(map(_spelled, known))) < len(set(map(_less_zeros, known)))
-    if typed or padded or None in values.values():
+    if typed or padded or too_long or None in values.values():
         if labels is not None:
             strange = distinct - unread - (set() if numbered else known)
             _refuse_not_there(columns, strange, numbered=numbered, source=source)
@@ -125,6 +129,22 @@ def text_classes(
             values = {text: text for text in distinct}
     values |= gaps
     return [np.array([values[cell] for cell in column], dtype=object) for column in columns]
+
+
+def _class_number(text: str) -> int | float | None:
+    """The number that a text spells, to its last digit where it is a whole one: a float has no more than 53 bits."""
+    return int(text.partition(".")[0]) if WHOLE.fullmatch(text) else number_of(text)
+
+
+def _refuse_rounded(texts: Set[str], *, source: str) -> None:
+    """A long number with a point was a float, which holds no more than 53 bits of it."""
+    whole = {text: abs(int(text.partition(".")[0])) for text in texts if "." in text and WHOLE.fullmatch(text)}
+    found = next((text for text, size in sorted(whole.items()) if size > WHOLE_FLOATS), None)
+    if found is not None:
+        raise InputError(
+            f"{f'{source}: ' * bool(source)}{found} is written as a decimal number, which cannot tell it from its "
+            "neighbours; give whole numbers of more than 53 bits as such, or class names."
+        )
 
 
 def _unread(cells: Set[str | None], labels: Column | None, codes: Codes, *, source: str) -> Set[str]:
