@@ -321,6 +321,8 @@ def _tables(folder: Path, rng) -> None:
     text("besides.csv", "id,label,gpt,claude,prediction", *(f"{i},{i % 5},{i % 5},{i % 4},1" for i in range(20)))
     text("opposed.csv", "model,id,prediction,label,correct", *(f"{m},{i},1,{i % 2},0" for m in "ab" for i in range(9)))
     text("long.csv", "id,label,a,b", f"1,{2**60 + 1},{2**60}.0,1", f"2,1,1,{2**60 + 1}")
+    text("alike.csv", "id,a,a ,b", "1,1,0,1", "2,0,0,1")
+    text("overone.csv", "id,a,b", "1,1.0000001,0", "2,0.5,1")
     text("running.csv", "label,a,lfd", *(f"{row},{i}" for i, row in enumerate(five)))
     text("born.csv", "label,a,born", *(f"{row},{1950 + i % 9}" for i, row in enumerate(five)))
     text("meanrow.csv", "id,a,b", "0,1,0", "1,1,1", "Mean,1,0.5")
@@ -705,6 +707,8 @@ POOLS = [
     Bad("budget", "besides.csv", "'gpt', 'claude' beside it look like models, too: read it alone with --predictions"),
     Bad("budget", "opposed.csv", "'correct' contradicts 'prediction' and 'label' in 8 of 18 rows"),
     Bad("budget", "long.csv", "1152921504606846976.0 is written as a decimal number"),
+    Bad("budget", "alike.csv", "the model names 'a' and 'a ' look alike"),
+    Bad("budget", "overone.csv", "'a' holds 1.0000001 on the example '1', but scores lie between 0"),
     Bad("budget", "running.csv", "say that these are the ids with --ids-key lfd, or leave it out with --exclude lfd"),
     Bad("budget", "born.csv", "--unread 1950, or give the number of classes (--classes)"),
     Bad(

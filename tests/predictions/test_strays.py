@@ -237,3 +237,15 @@ class TestContradictions:
     def test_numbers_by_value(self):
         frame = self.rows([0.0, 1.0, 0.0, 1.0], ["0", "1", "1", "0"], [1, 1, 0, 0])
         assert load_predictions(frame).correct[0].tolist() == [True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    "names", [("a", "a "), ("a b", "a\u00a0b"), ("caf\u00e9", "cafe\u0301"), ("m1", "m\uff11"), (" a", "a")]
+)
+def test_names_that_look_alike(names):
+    with pytest.raises(InputError, match="look alike"):
+        Predictions.from_correct([[1, 0], [0, 1]], names=names)
+
+
+def test_names_that_do_not():
+    assert Predictions.from_correct([[1, 0], [0, 1], [1, 1]], names=["a", "A", "a b"]).n_models == 3

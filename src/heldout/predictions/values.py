@@ -7,6 +7,7 @@ float NaN is nobody's code until it is named (`missing="nan"`), since a NaN is a
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -319,7 +320,20 @@ def read_names(names: Iterable[Any] | None, count: int) -> tuple[str, ...]:
     twice = repeated(read)
     if twice:
         raise InputError(f"{listing(twice)} stands for more than one model; give each model a name of its own.")
+    seen: dict[str, str] = {}
+    for name in read:
+        alike = seen.setdefault(_looks(name), name)
+        if alike != name:
+            raise InputError(
+                f"the model names {alike!a} and {name!a} look alike, but for blanks or how letters are "
+                "written; give each model a name of its own, or one model the same name everywhere."
+            )
     return read
+
+
+def _looks(name: str) -> str:
+    """A name as a reader sees it: without blanks around, and each letter in one of the ways to write it."""
+    return " ".join(unicodedata.normalize("NFKC", name).split())
 
 
 class Ids(tuple[str, ...]):
