@@ -234,6 +234,10 @@ class TestContradictions:
         said = ["The answer is (no)", "yes", "yes", "no"]
         assert load_predictions(self.rows(said, ["no", "yes"] * 2, [1, 1, 0, 0])).n_models == 2
 
+    def test_free_answers_are_no_classes_since_every_model_has_them(self):
+        frame = self.rows(["Bonn", "Rome", "Oslo", "Kiev"], ["Rome", "Rom", "Oslo", "Kyiv"], [0, 1, 1, 1])
+        assert load_predictions(frame).correct[0].tolist() == [False, True, True, True]
+
     def test_numbers_by_value(self):
         frame = self.rows([0.0, 1.0, 0.0, 1.0], ["0", "1", "1", "0"], [1, 1, 0, 0])
         assert load_predictions(frame).correct[0].tolist() == [True, True, False, False]

@@ -68,7 +68,7 @@ def from_columns(
     if model is None:
         check_alone(read, roles, example, options, source=source)
     if options.correct_key is None and "correct" in found:
-        check_agreement(read, found["correct"], options, source=source)
+        check_agreement(read, found["correct"], example, options, source=source)
     if not found.keys() & {"correct", "predictions"}:
         if _models_in_rows(read, model, example, options, source=source):
             return _row_per_model(read, model, options, source=source, text=text)

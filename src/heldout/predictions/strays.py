@@ -143,7 +143,9 @@ def _are_models(values: list[Any], known: set[str] | None) -> bool:
     return bool(there) and 2 * sum(value in expected for value in there) > len(there)
 
 
-def check_agreement(columns: dict[str, Column], correct: Column, options: Options, *, source: str) -> None:
+def check_agreement(
+    columns: dict[str, Column], correct: Column, example: str | None, options: Options, *, source: str
+) -> None:
     """Predictions and labels beside right and wrong must not say the opposite.
 
     An equal prediction is not wrong. One that is another class is not right; another text may be, since a grader may
@@ -153,22 +155,27 @@ def check_agreement(columns: dict[str, Column], correct: Column, options: Option
     label_key = pick(columns, options.labels_key, LABEL, source=source, noun="column", weak=True)
     if said_key is None or label_key is None:
         return
-    said, truth = ([_told(v) for v in _listed(columns[key])] for key in (said_key, label_key))
-    marks = [MARKS.get(_told(value).lower()) for value in _listed(correct)]
-    known = set(truth) if are_classes(truth) else set[str]()
-    against = [
-        i
-        for i, (a, b, mark) in enumerate(zip(said, truth, marks, strict=True))
-        if mark is not None and a != "" and (not mark if a == b else mark and a in known)
-    ]
+    truth = _listed(columns[label_key])
+    each = truth if example is None else list(dict(zip(_listed(columns[example]), truth, strict=True)).values())
+    known = {_told(value) for value in each} if are_classes(each) else set[str]()
+    rows = list(zip(_listed(columns[said_key]), truth, _listed(correct), strict=True))
+    against = {row for row in set(rows) if _contradicts(*row, known)}  # a large table has few that differ
     if against:
-        i = against[0]
+        i, (said, label, mark) = next((i, row) for i, row in enumerate(rows) if row in against)
+        count = sum(row in against for row in rows)
         key = next(key for key, column in columns.items() if column is correct)
         raise InputError(
-            f"{source}: {key!r} contradicts {said_key!r} and {label_key!r} in {len(against):,} of {len(said):,} rows: "
-            f"row {i + 1} has the prediction {said[i]!r}, the label {truth[i]!r}, and {correct[i]} as {key!r}. Say "
-            f"what holds with `correct_key={key!r}`, or with `predictions_key={said_key!r}`."
+            f"{source}: {key!r} contradicts {said_key!r} and {label_key!r} in {count:,} of {len(rows):,} rows: row "
+            f"{i + 1} has the prediction {str(said)!r}, the label {str(label)!r}, and {mark} as {key!r}. Say what "
+            f"holds with `correct_key={key!r}`, or with `predictions_key={said_key!r}`."
         )
+
+
+def _contradicts(said: Any, label: Any, mark: Any, known: set[str]) -> bool:
+    right, answer = MARKS.get(_told(mark).lower()), _told(said)
+    if right is None or is_gap(said) or said == "":
+        return False
+    return not right if answer == _told(label) else right and answer in known
 
 
 def check_values(cells: dict[str, Column], labels: Column | None, options: Options, *, source: str) -> None:
