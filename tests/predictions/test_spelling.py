@@ -268,3 +268,11 @@ def test_what_a_csv_keeps(classes, tmp_path):
     pool = Predictions.from_arrays([classes, classes[::-1]], classes, observed=[[True] * 3, [True, True, False]])
     pool.save(tmp_path / "x.csv")
     assert load_predictions(tmp_path / "x.csv").correct.tolist() == pool.correct.tolist()
+
+
+def test_long_numbers_beside_short_ones(tmp_path):
+    """A prediction that fits no label, and one that a column with a gap has as a decimal number."""
+    columns = {"id": list("xyz"), "label": [1, 2, 1], "a": [1, 2**64, 1], "b": [1, 2, 10**30]}
+    assert as_csv(columns, tmp_path).correct.tolist() == [[True, False, True], [True, True, False]]
+    columns = {"id": list("xyz"), "label": [2**54 + 1, 2, 2], "a": [2**54 + 2, "2.0", 2], "b": [2**54 + 1, 2, 3]}
+    assert as_csv(columns, tmp_path).correct.tolist() == [[False, True, True], [True, True, False]]
