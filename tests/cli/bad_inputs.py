@@ -325,6 +325,19 @@ def _tables(folder: Path, rng) -> None:
     text("twoscales.csv", "id,a,b", "0,0.66,60.6", "1,0.1,33.3")
     text("marks.csv", "id,a,b", "x,1,0", "y,0,1")
     text("noid.csv", "id,a,b", "x,1,0", ",0,1")
+    five = [f"{i % 5},{(i + i // 8) % 5}" for i in range(40)]
+    text("besides.csv", "id,label,gpt,claude,prediction", *(f"{i},{i % 5},{i % 5},{i % 4},1" for i in range(20)))
+    text("opposed.csv", "model,id,prediction,label,correct", *(f"{m},{i},1,{i % 2},0" for m in "ab" for i in range(9)))
+    text("long.csv", "id,label,a,b", f"1,{2**60 + 1},{2**60}.0,1", f"2,1,1,{2**60 + 1}")
+    text("alike.csv", "id,a,a ,b", "1,1,0,1", "2,0,0,1")
+    text("overone.csv", "id,a,b", "1,1.0000001,0", "2,0.5,1")
+    text("running.csv", "label,a,lfd", *(f"{row},{i}" for i, row in enumerate(five)))
+    text("born.csv", "label,a,born", *(f"{row},{1950 + i % 9}" for i, row in enumerate(five)))
+    text("meanrow.csv", "id,a,b", "0,1,0", "1,1,1", "Mean,1,0.5")
+    text("meanmodel.csv", "model,q1,q2", "a,1,0", "b,1,1", "average,1,0.5")
+    text("meanlong.csv", "model,id,correct", *(f"{m},{i},1" for m in ("a", "b", "overall") for i in range(2)))
+    text("meanexample.json", '{"a": {"t1": 1, "t2": 0, "total": 1}, "b": {"t1": 0, "t2": 0, "total": 0}}')
+    text("summedup.csv", "id,a,b,Mean", "0,1,0,0.5", "1,1,1,1")
     text("never.csv", "id,label,a,how", "0,1,1,easy", "1,0,0,hard")
     text("nolabels.csv", "id,m1", "0,1")
     text("gap.csv", "id,label", "0,1", "1,")
@@ -355,6 +368,8 @@ def _tables(folder: Path, rng) -> None:
     text("nocutoff.csv", "model,family", "m0,x")
     text("bad.json", "{")
     text("number.json", "3")
+    text("twicekeyed.jsonl", '{"id": 1, "label": 0, "A": 0}', '{"id": 2, "label": 0, "A": 1, "A": 0}')
+    text("twicekeyed.json", '{"A": {"t1": 1, "t2": 0}, "B": {"t1": 0, "t1": 1, "t2": 0}}')
     text("bad.jsonl", '{"id": 1, "a": 0}', '{"id": 2,')
     text("deep.json", "[" * 100_000)
     (folder / "binary.csv").write_bytes(bytes(range(256)))
@@ -743,6 +758,25 @@ POOLS = [
     Bad("compare", "marks.csv a b --scale 5", "scores said to be between 0 and 5, but the largest is 1"),
     Bad("budget", "noid.csv", "row 2 has no id; fill it in, or name another column (--ids-key)"),
     Bad("budget", "never.csv", "--exclude how"),
+    Bad("budget", "besides.csv", "'gpt', 'claude' beside it look like models, too: read it alone with --predictions"),
+    Bad("budget", "opposed.csv", "'correct' contradicts 'prediction' and 'label' in 8 of 18 rows"),
+    Bad("budget", "long.csv", "1152921504606846976.0 is written as a decimal number"),
+    Bad("budget", "alike.csv", "the model names 'a' and 'a ' look alike"),
+    Bad("budget", "overone.csv", "'a' holds 1.0000001 on the example '1', but scores lie between 0"),
+    Bad("budget", "running.csv", "say that these are the ids with --ids-key lfd, or leave it out with --exclude lfd"),
+    Bad("budget", "born.csv", "--unread 1950, or give the number of classes (--classes)"),
+    Bad(
+        "budget", "meanrow.csv", "'Mean' looks like a summary of the examples, and no example: take it out of the file"
+    ),
+    Bad(
+        "budget",
+        "meanmodel.csv",
+        "'average' looks like a summary of the models, and no model: leave it out with --exclude",
+    ),
+    Bad("budget", "meanlong.csv", "'overall' looks like a summary of the models"),
+    Bad("compare", "meanlong.csv a overall", "'overall' looks like a summary of the models"),
+    Bad("budget", "meanexample.json", "'total' looks like a summary of the examples"),
+    Bad("budget", "summedup.csv", "'Mean' looks like no model's: leave it out with --exclude Mean"),
     Bad("budget", "latin.csv", "latin.csv is not UTF-8 text: byte 19 is 0xe4. If it is Latin-1"),
     Bad("budget", "utf16cut.csv", "begins as utf-16"),
     Bad("budget", "binary.csv", "is not UTF-8 text"),
@@ -750,6 +784,13 @@ POOLS = [
     Bad("budget", "bad.json", DAMAGED),
     Bad("budget", "deep.json", DAMAGED),
     Bad("budget", "number.json", "neither a list of rows nor an object of arrays"),
+    Bad("budget", "twicekeyed.jsonl", "line 2: the key 'A' stands more than once in one object"),
+    Bad("budget", "twicekeyed.json", "the key 't1' stands more than once in one object, with values of which only one"),
+    Bad(
+        "audit",
+        "--scores twicekeyed.jsonl --control-scores twicekeyed.jsonl",
+        "line 2: the key 'A' stands more than once",
+    ),
     Bad("budget", "bad.jsonl", "line 2 is no JSON"),
     Bad("budget", "bad.parquet", DAMAGED),
     Bad("budget", "bad.eval", DAMAGED),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -332,7 +334,7 @@ class TestCsv:
         assert pool.correct.astype(int).tolist() == [[1, 1, 1, 0], [1, 1, 1, 0], [1, 0, 1, 0]]
         assert pool.observed.tolist()[1] == [True, True, True, False]
         named = load_predictions(write(tmp_path / "x.csv", "id,label,a\nx,1.0,1\ny,one,one\n"))
-        assert named.correct.tolist() == [[False, True]]  # names are compared as they stand
+        assert named.correct.tolist() == [[True, True]]  # beside a name, too
         rows = "id,label,a\nw,01,01\nx,1,1\ny,1,01\nz,2,none of these\n"
         two = load_predictions(write(tmp_path / "x.csv", rows))
         assert two.correct.tolist() == [[True, True, False, False]]  # two classes that are one number
@@ -566,3 +568,31 @@ class TestShared:
             path, correct_key="arc_a_correct", names_key="models[arc_a_rows]", ids_key="arc_a_items"
         )
         assert pool.correct.shape == (4280, 100)
+
+
+class TestRepeatedKeys:
+    @pytest.mark.parametrize(
+        ("name", "text", "key"),
+        [
+            ("x.json", '{"a": {"t": 1, "u": 0}, "a": {"t": 0, "u": 0}}', "a"),
+            ("x.json", '{"a": {"t": 1, "t": 0}, "b": {"t": 0}}', "t"),
+            ("x.json", '[{"id": 1, "a": 1, "b": 0, "a": 0}]', "a"),
+            ("x.jsonl", '{"id": 1, "a": 1, "b": 0}\n{"id": 2, "a": 1, "b": 0, "b": 1}\n', "b"),
+            ("x.jsonl.gz", '{"id": 1, "a": 1, "a": 0}\n', "a"),
+        ],
+    )
+    def test_the_last_one_does_not_win(self, name, text, key, tmp_path):
+        path = tmp_path / name
+        path.write_bytes(gzip.compress(text.encode()) if path.suffix == ".gz" else text.encode())
+        with pytest.raises(InputError, match=rf"{name}.*the key '{key}' stands more than once.*keep one"):
+            load_predictions(path)
+
+    @pytest.mark.parametrize("member", ["header.json", "summaries.json"])
+    def test_in_logs(self, member, tmp_path):
+        contents = {"header.json": '{"eval": {}, "status": "success"}', "summaries.json": "[]"}
+        contents[member] = '{"eval": {"task": "a", "task": "b"}, "status": "success"}'
+        with zipfile.ZipFile(tmp_path / "x.eval", "w") as archive:
+            for name, text in contents.items():
+                archive.writestr(name, text)
+        with pytest.raises(InputError, match=r"x\.eval: the key 'task' stands more than once"):
+            load_predictions(tmp_path / "x.eval")

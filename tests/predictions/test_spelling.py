@@ -23,7 +23,11 @@ TABLES = {
     "labels of two spellings": {"label": [1, "1.0", 2, 3], "a": [1.0, 1, "2", "ERR"], "b": [2, 1, 2, 3.0]},
     "two classes of one number": {"label": ["01", "1", "2"], "a": ["01", "1", "ERR"], "b": ["1", "1.0", "2"]},
     "two classes of one number, all read": {"label": ["01", "1", "2"], "a": ["01", "1", "2"], "b": ["1", "1.0", "2"]},
-    "names": {"label": ["cat", "dog", "1.0", "ant"], "a": ["cat", "dog", "1", "ERR"], "b": ["cat", None, "1.0", "ant"]},
+    "names": {"label": ["cat", "1st", "2B", "ant"], "a": ["cat", "1st", "2", "ERR"], "b": ["cat", None, "2B", "Ant"]},
+    "names and numbers": {"label": [0, 1, 2, "dog"], "a": [0.0, 1.0, 2.0, None], "b": ["0", "01", "2.0", "dog"]},
+    "numbers as text": {"label": ["0", "1", "2", "dog"], "a": [0, 1, 2, 1], "b": [0.0, 2.0, 2.0, None],
+                        "c": ["0", "1.0", "2B", "dog"]},
+    "names and two of one number": {"label": ["01", "1", "dog"], "a": ["01", "1.0", "dog"], "b": ["1", "01", "Dog"]},
     "truth values": {"label": [True, False, True], "a": [True, "ERR", False], "b": [True, False, None]},
 }  # fmt: skip
 RIGHT = {
@@ -33,7 +37,10 @@ RIGHT = {
     "labels of two spellings": [[1, 1, 1, 0], [0, 1, 1, 1]],
     "two classes of one number": [[1, 1, 0], [0, 1, 1]],
     "two classes of one number, all read": [[1, 1, 1], [0, 1, 1]],
-    "names": [[1, 1, 0, 0], [1, 0, 1, 1]],
+    "names": [[1, 1, 0, 0], [1, 0, 1, 0]],
+    "names and numbers": [[1, 1, 1, 0], [1, 1, 1, 1]],
+    "numbers as text": [[1, 1, 1, 0], [1, 0, 1, 0], [1, 1, 0, 1]],
+    "names and two of one number": [[1, 1, 1], [0, 0, 0]],
     "truth values": [[1, 0, 0], [1, 1, 0]],
 }
 
@@ -215,3 +222,57 @@ def test_unread_cells_of_arrays():
 def test_unread_is_refused(options, words):
     with pytest.raises(InputError, match=words):
         Predictions.from_arrays([["cat", "NA"]], ["cat", "dog"], **options)
+
+
+LONG = {  # classes that floats cannot tell apart
+    "54 bits": [2**54, 2**54 + 1, 2**54 + 2],
+    "63 bits": [2**62, 2**62 + 1, 2**62 + 2],
+    "64 bits": [2**63 - 1, 2**63, 2**63 + 1],
+    "more": [10**22 + 1, 10**22 + 2, -(10**22)],
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+@pytest.mark.parametrize("written", [str, int])
+def test_long_numbers(name, written, tmp_path):
+    x, y, z = LONG[name]
+    columns = {"id": list("stuv"), "label": [x, y, z, x], "a": [x, y, z, y], "b": [*map(written, (y, x, z, x))]}
+    pool = as_csv(columns, tmp_path)
+    assert pool.correct.astype(int).tolist() == [[1, 1, 1, 0], [0, 0, 1, 1]]
+    assert as_rows(columns, tmp_path).correct.tolist() == pool.correct.tolist()
+    pool.save(tmp_path / "again.csv")
+    assert load_predictions(tmp_path / "again.csv").correct.tolist() == pool.correct.tolist()
+
+
+def test_long_numbers_among_decimals(tmp_path):
+    with pytest.raises(InputError, match=r"18014398509481984 is a decimal number, .*or class names"):
+        Predictions.from_arrays([[2.0**54, 1.0]], [2**54 + 1, 1])
+    with pytest.raises(InputError, match="is a decimal number"):
+        Predictions.from_arrays([[1e300, 1.0]], [1, 1])
+    with pytest.raises(InputError, match=r"18014398509481984\.0 is written as a decimal number"):  # as pandas does
+        as_csv({"label": [2**54 + 1, 1], "a": ["18014398509481984.0", 1]}, tmp_path)
+
+
+@pytest.mark.parametrize("classes", [["1e3", "1000", "7"], [" 1", "1", "2"], ["1_000", "1000", "5"]])
+def test_what_a_csv_cannot_keep_apart(classes, tmp_path):
+    pool = Predictions.from_arrays([classes, classes[:1] * 3], [classes[1], *classes[1:]], classes="any")
+    with pytest.raises(InputError, match=r"x\.csv: these classes are texts that a CSV cannot keep apart.*\.npz"):
+        pool.save(tmp_path / "x.csv")
+    for suffix in (".npz", ".json", ".jsonl", ".parquet"):
+        pool.save(tmp_path / f"x{suffix}")
+        assert load_predictions(tmp_path / f"x{suffix}", classes="any").correct.tolist() == pool.correct.tolist()
+
+
+@pytest.mark.parametrize("classes", [["01", "1", "2"], ["yes", "no", " yes"], ["0.5", ".5", "1/2"], ["1", "2", "x"]])
+def test_what_a_csv_keeps(classes, tmp_path):
+    pool = Predictions.from_arrays([classes, classes[::-1]], classes, observed=[[True] * 3, [True, True, False]])
+    pool.save(tmp_path / "x.csv")
+    assert load_predictions(tmp_path / "x.csv").correct.tolist() == pool.correct.tolist()
+
+
+def test_long_numbers_beside_short_ones(tmp_path):
+    """A prediction that fits no label, and one that a column with a gap has as a decimal number."""
+    columns = {"id": list("xyz"), "label": [1, 2, 1], "a": [1, 2**64, 1], "b": [1, 2, 10**30]}
+    assert as_csv(columns, tmp_path).correct.tolist() == [[True, False, True], [True, True, False]]
+    columns = {"id": list("xyz"), "label": [2**54 + 1, 2, 2], "a": [2**54 + 2, "2.0", 2], "b": [2**54 + 1, 2, 3]}
+    assert as_csv(columns, tmp_path).correct.tolist() == [[False, True, True], [True, True, False]]

@@ -121,3 +121,13 @@ def test_joined_and_selected():
     assert both.scores.tolist() == [[0.5, 1, 0], [0, 1, 0]]
     assert both.select("a").within.tolist() == [[0.5, 0, 0]]
     assert both.select("b").trials is None
+
+
+@pytest.mark.parametrize(("scale", "high"), [(None, 1), ("percent", 100), ("1:5", 5)])
+def test_rounding_is_no_other_score(scale, high):
+    """Of a mean of ones, or of a share in percent."""
+    table = Predictions.from_scores([[high * (1 + 2e-16), high * (1 + 1e-10)], [high * (1 - 1e-10), high]], scale=scale)
+    assert table.is_binary
+    assert table.correct.all()
+    with pytest.raises(InputError, match=rf"holds {high}\.0000\d+, "):
+        Predictions.from_scores([[high * (1 + 1e-7), high]], scale=scale)

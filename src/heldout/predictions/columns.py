@@ -21,24 +21,21 @@ from heldout.predictions.keys import (
     CORRECT,
     INDEX,
     ITEMS,
-    LABEL_LIKE,
     METADATA,
     MODEL,
-    NEVER_MODELS,
     PREDICTION,
     ROLE_NAMES,
     SCORED,
     STRONG_NAMES,
     SUCCESSES,
+    SUMMARIES,
     Options,
 )
 from heldout.predictions.long_table import Trials, long_table
+from heldout.predictions.strays import check_agreement, check_alone, check_names, check_values, id_column, with_index
 from heldout.predictions.table import Predictions, make_table
 from heldout.predictions.text_cells import Column, is_score, looks_numeric, one_spelling, text_classes, text_marks
-from heldout.predictions.trials import COUNTED
 from heldout.predictions.values import Codes, as_text, id_texts, is_gap, listing
-
-SUMMARIES = frozenset(["accuracy", "average", "avg", "mean", "overall", "total", "pass_rate"])  # of a model
 
 
 def from_columns(
@@ -59,7 +56,7 @@ def from_columns(
     """
     options.refuse_metric(source)
     options.use("predictions_key", "labels_key", "correct_key", "names_key", "ids_key")
-    columns = _of_tasks(columns, options, source=source)
+    columns = with_index(_of_tasks(columns, options, source=source), options)
     saved = {name: columns[key] for key, name in options.saved(columns).items()}
     columns = {key: column for key, column in columns.items() if not key.startswith(BESIDE)}
     beside = saved | {key: column for key, column in columns.items() if _is_beside(key, column, options)}
@@ -69,6 +66,13 @@ def from_columns(
     scored = _scored_by(read, roles)
     if scored is not None and SCORED not in beside:
         beside[SCORED] = [scored] * len(columns[scored])
+    if model is None and example is None and options.models_axis != 0:
+        others = [key for key in read if key not in roles.values() and not options.exclude.fitting(key)]
+        example = id_column(columns, others, found.get("labels"))
+    if model is None:
+        check_alone(read, roles, example, options, source=source)
+    if options.correct_key is None and "correct" in found:
+        check_agreement(read, found["correct"], example, options, source=source)
     if not found.keys() & {"correct", "predictions"}:
         if _models_in_rows(read, model, example, options, source=source):
             return _row_per_model(read, model, options, source=source, text=text)
@@ -169,7 +173,8 @@ def _roles(
     taken = {key for key in (options.predictions_key, options.correct_key, options.labels_key) if key is not None}
 
     def find(role: Role, wanted: str | None, *, weak: bool = False) -> str | None:
-        key = pick(columns, wanted, role, source=source, noun="column", weak=weak, taken=taken)
+        out = {key for key in columns if role in (PREDICTION, CORRECT) and options.exclude.fitting(key)}
+        key = pick(columns, wanted, role, source=source, noun="column", weak=weak, taken=taken | out)
         if key is not None:
             taken.add(key)
         return key
@@ -211,7 +216,7 @@ def _wide(
     if not names:
         raise InputError(f"{source} has no column of a model beside {listing(list(columns), 8)}.")
     names = options.exclude.kept(names)
-    _check_names(names, label, source=source)
+    check_names(names, label, source=source)
     cells = {key: columns[key] for key in names}
     labels = None if label is None else columns[label]
     if text and labels is None:
@@ -219,7 +224,7 @@ def _wide(
     elif labels is not None:
         read, labels = _read_classes(list(cells.values()), labels, options.codes, source=source, text=text)
         cells = dict(zip(names, read, strict=True))
-    _check_strays(cells, labels, options.codes, source=source)
+    check_values(cells, labels, options, source=source)
     if labels is None:
         options.use("scale")
     return make_table(
@@ -231,65 +236,6 @@ def _wide(
         missing=options.codes,
         source=source,
         columns=beside,
-    )
-
-
-def _check_names(names: list[str], label: str | None, *, source: str) -> None:
-    """A column that is no model's by its name would be read as one, and the numbers be nonsense."""
-    for name in names:
-        if plain_name(name) in (LABEL_LIKE if label is None else NEVER_MODELS):
-            raise InputError(
-                f"{source}: {name!r} looks like the labels: say so with `labels_key={name!r}`, or rename it."
-            )
-    for name in names:
-        if plain_name(name) in ROLE_NAMES | METADATA:
-            raise InputError(
-                f"{source}: the column {name!r} looks like no model's: leave it out with "
-                f"`exclude={name!r}`, or rename it if it is one."
-            )
-
-
-def _check_strays(cells: dict[str, Column], labels: Column | None, codes: Codes, *, source: str) -> None:
-    """A column of remarks would pass for a model that is always wrong, or break the table without being named."""
-    if labels is None:
-        _check_texts(cells, codes, source=source)
-        return
-    if not any(looks_numeric(v) for v in labels[:1]):
-        return
-    for key, column in cells.items():
-        there = [v for v in column[:1000] if v is not None]
-        if there and not any(looks_numeric(v) for v in there):
-            raise InputError(
-                f"{source}: the column {key!r} holds text such as {there[0]!r} but labels are numbers such as "
-                f"{labels[0]}; if it is no model's, leave it out with `exclude={key!r}`."
-            )
-
-
-def _check_texts(cells: dict[str, Column], codes: Codes, *, source: str) -> None:
-    """Without labels, cells are right or wrong, or scores; a text is neither."""
-    texts = {
-        key: [v for v in column if isinstance(v, str) and v not in codes and not COUNTED.fullmatch(v)]
-        for key, column in cells.items()
-        if str in set(map(type, column.tolist() if isinstance(column, np.ndarray) else column))
-    }
-    texts = {key: found for key, found in texts.items() if found}
-    if not texts:
-        return
-    key, found = next(iter(texts.items()))
-    if len(texts) == len(cells):
-        raise InputError(
-            f"{source}: {listing(list(cells))} hold{'s' * (len(cells) == 1)} text such as {found[0]!r}; without a "
-            f"column `label`, `labels_key`, the columns of models must hold 0 and 1, or scores."
-        )
-    if len(found) < len(cells[key]):
-        raise InputError(
-            f"{source}: {key!r} holds {found[0]!r} among its scores; mark what was not run with "
-            f"`missing={found[0]!r}`, or correct it."
-        )
-    raise InputError(
-        f"{source}: the column {key!r} holds text such as {found[0]!r}, where 0 and 1, or scores, are needed; if it is "
-        f"no model's, leave it out with `exclude={key!r}`; if it names the model of each row, say so "
-        f"with `names_key={key!r}`."
     )
 
 

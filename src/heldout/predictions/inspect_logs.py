@@ -9,7 +9,6 @@ their inputs.
 
 from __future__ import annotations
 
-import json
 import math
 import struct
 import zipfile
@@ -20,7 +19,7 @@ from typing import Any
 
 from heldout.errors import InputError, import_extra
 from heldout.predictions.keys import LONGEST_TEXT, Options, digest_column, digest_of
-from heldout.predictions.raw import damaged, read_json_file
+from heldout.predictions.raw import RepeatedKeyError, damaged, parse_json, read_json_file, repeated_key
 from heldout.predictions.running_numbers import joined_by_input
 from heldout.predictions.runs import Run, table_of_runs
 from heldout.predictions.table import Predictions
@@ -97,8 +96,10 @@ def _each_member(path: Path) -> Iterator[dict[str, Any]]:
         with zipfile.ZipFile(path) as archive:
             for name in archive.namelist():
                 if name.startswith("samples/") and name.endswith(".json"):
-                    yield json.loads(_member(archive, path, name))
+                    yield parse_json(_member(archive, path, name))
     except (OSError, ValueError, EOFError, RuntimeError, struct.error, zlib.error, zipfile.BadZipFile) as error:
+        if isinstance(error, RepeatedKeyError):
+            raise repeated_key(path.name, error) from error
         if isinstance(error, InputError):
             raise
         raise damaged(path, error, "inspect_ai") from error
@@ -187,13 +188,15 @@ def _read_eval(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
             members = archive.namelist()
             if HEADER not in members:
                 raise InputError(f"{path.name} has no {HEADER}: the run has not ended, or was cut short.")
-            header = json.loads(_member(archive, path, HEADER))
+            header = parse_json(_member(archive, path, HEADER))
             if SUMMARIES in members:
-                samples = json.loads(_member(archive, path, SUMMARIES))
+                samples = parse_json(_member(archive, path, SUMMARIES))
             else:
                 names = [name for name in members if name.startswith("samples/") and name.endswith(".json")]
-                samples = [json.loads(_member(archive, path, name)) for name in names]
+                samples = [parse_json(_member(archive, path, name)) for name in names]
     except (OSError, ValueError, EOFError, RuntimeError, struct.error, zlib.error, zipfile.BadZipFile) as error:
+        if isinstance(error, RepeatedKeyError):
+            raise repeated_key(path.name, error) from error
         if isinstance(error, InputError):
             raise
         raise damaged(path, error, "inspect_ai") from error

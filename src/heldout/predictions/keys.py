@@ -38,8 +38,20 @@ group cluster source weight rank seed run epoch version date time timestamp ques
 comment comments remark remarks note notes url file filename file_name path image n count length tokens score
 confidence probability loss trial attempt repetition repeat replicate trial_index platform repo
 trials n_trials num_trials n_attempts attempts successes n_correct num_correct n_passed n_resolved n_successes
+year month week day age sex gender patient user annotator annotators rater raters votes n_raters n_annotators
+n_tokens num_tokens n_words n_chars depth hops n_hops n_choices num_choices n_options num_options site hospital region
+batch chunk section agreement consensus
+second_label second_labels label2 label_2 old_label new_label coarse_label fine_label
+superclass is_hard
 """
 METADATA = frozenset(_NO_MODELS.split())  # columns that stand beside those of models
+# Headings of ids, where the values are all different and most of them nobody's label.
+NUMBERING = re.compile(
+    r"#|nr\.?|no\.?|n|num|number|key|pk|uid|uuid|guid|[pqrs]id|rowid|item|items|example|case|record|entry|problem|sample"
+    r"|position|order|seq|sequence|level_\d+|.*_(id|uid|uuid|no\.?|nr|num|number|idx|index|key)"
+)
+# What sums up the models of an example, or the examples of a model.
+SUMMARIES = frozenset(("accuracy", "average", "avg", "mean", "median", "overall", "total", "sum", "std", "pass_rate"))
 _ASKED = """
 question prompt text input sentence problem instruction query context passage premise hypothesis choices options doc
 """
@@ -144,6 +156,7 @@ class Options:
     trials_key: str | None = None
     repeats: str | None = None
     all_ids: AllIds = None
+    classes: Any = None  # as `check_numbering` takes them
     used: set[str] = field(default_factory=set)  # options that a reader had a use for
 
     def __post_init__(self) -> None:

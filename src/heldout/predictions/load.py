@@ -41,6 +41,7 @@ from heldout.predictions.raw import (
     suffix_of,
 )
 from heldout.predictions.runs import Run, table_of_runs
+from heldout.predictions.strays import check_summaries
 from heldout.predictions.table import Predictions, make_table
 from heldout.predictions.trials import Scaling
 from heldout.predictions.values import Codes, as_array, id_texts, listing, repeated
@@ -151,6 +152,7 @@ def load_predictions(
         trials_key=trials_key,
         repeats=repeats,
         all_ids=all_ids_of(all_ids),
+        classes=classes,
     )
     if frames.is_frame(path):
         table = _from_frame(path, format, options)
@@ -212,6 +214,7 @@ def _checked(table: Predictions, options: Options) -> Predictions:
     options.codes.check()
     options.check_used(table.source)
     told = [f"task {name}" for name in options.tasks] + [f"without {name}" for name in options.exclude.patterns]
+    check_summaries(kept, table.ids, source=table.source)
     table = table if len(kept) == table.n_models else table.select(kept)
     return replace(table, source=", ".join([table.source, *told])) if told else table
 

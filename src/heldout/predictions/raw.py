@@ -14,6 +14,7 @@ from heldout import files
 from heldout.errors import InputError
 from heldout.files import not_text, text_encoding
 from heldout.frames import is_frame
+from heldout.predictions.values import repeated
 
 
 def damaged(path: Path, error: Exception, kind: str) -> InputError:
@@ -90,11 +91,50 @@ def open_text(path: Path) -> IO[str]:
     return io.StringIO(content.decode(text_encoding(content[:4])), newline="")
 
 
+class RepeatedKeyError(InputError):
+    """An object has two values of one name, of which Python's parser would keep the last without a word."""
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        key, *_ = repeated([key for key, _ in pairs])
+        raise RepeatedKeyError(f"the key {key!r} stands more than once in one object")
+    return found
+
+
+_decode = json.JSONDecoder(object_pairs_hook=_once).decode
+
+
+def parse_json(content: str | bytes) -> Any:
+    """JSON that somebody wrote; an object with the same key twice is refused.
+
+    Examples
+    --------
+    >>> parse_json('[{"a": 1}, {"a": 2}]')
+    [{'a': 1}, {'a': 2}]
+    >>> parse_json('{"a": 1, "a": 2}')
+    Traceback (most recent call last):
+        ...
+    heldout.predictions.raw.RepeatedKeyError: the key 'a' stands more than once in one object
+    """
+    if isinstance(content, bytes):
+        content = content.decode(json.detect_encoding(content))
+    return _decode(content)
+
+
+def repeated_key(where: str, error: RepeatedKeyError) -> InputError:
+    """The same, with what is to be done about it."""
+    return InputError(f"{where}: {error}, with values of which only one can be meant; keep one of them.")
+
+
 def read_json_file(path: Path) -> Any:
     """The content of a JSON file."""
     try:
         with open_text(path) as f:
-            return json.loads(f.read())
+            return parse_json(f.read())
+    except RepeatedKeyError as error:
+        raise repeated_key(file_name(path), error) from error
     except (OSError, ValueError, RecursionError, EOFError, zlib.error) as error:
         raise damaged(path, error, "json") from error
 
@@ -104,7 +144,9 @@ def read_lines(path: Path) -> list[Any]:
     values: list[Any] = []
     try:
         with open_text(path) as f:
-            values.extend(json.loads(line) for line in f if line.strip())
+            values.extend(_decode(line) for line in f if line.strip())
+    except RepeatedKeyError as error:
+        raise repeated_key(f"{file_name(path)}: line {len(values) + 1}", error) from error
     except json.JSONDecodeError as error:
         raise InputError(
             f"{file_name(path)}: line {len(values) + 1} is no JSON; the file is damaged or cut short."

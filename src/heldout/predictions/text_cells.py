@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence, Set
 from typing import Any
@@ -11,14 +12,14 @@ from numpy.typing import NDArray
 
 from heldout.errors import InputError
 from heldout.predictions.trials import COUNTED
-from heldout.predictions.values import Codes, is_gap, listing, number_of, plain
+from heldout.predictions.values import WHOLE_FLOATS, Codes, is_gap, listing, number_of, plain
 
 Column = Any  # a list, tuple or array
 PLAIN = {str, int, float, bool, type(None)}
 TRUTH = {"true": True, "false": False}
 # What software writes for a cell that is not there. Beside class names "None" may be an answer.
 NOT_THERE = {"NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NaT", "null", "NULL"}
-WHOLE = re.compile(r"[+-]?\d{1,15}(\.0*)?")
+WHOLE = re.compile(r"[+-]?\d{1,4000}(\.0*)?")  # which Python turns into a number
 NO_NUMBER = NOT_THERE | {"None", "none", "na", "n/a"}
 
 
@@ -44,12 +45,12 @@ def one_spelling(
     if kinds & {int, float, bool}:
         cells = [[v if v is None else str(v) for v in column] for column in given]
     *said, truth = cells
-    if str not in kinds and codes.unread.isdisjoint(*said):
+    if str not in kinds and codes.unread.isdisjoint(set().union(*said)):
         return columns, labels
     truth = [None if text == "" else text for text in truth]
     if kinds & {int, float}:
-        numbered = all(text is None or number_of(text) is not None for text in truth)
-        if bool in kinds or not numbered or not any(map(looks_numeric, set().union(*said))):
+        numerals = any(spelled(text) is not None for text in truth)
+        if bool in kinds or not numerals or not any(map(looks_numeric, set().union(*said))):
             return columns, labels
     elif bool in kinds and bool not in set(map(type, given[-1])):
         return columns, labels
@@ -73,8 +74,8 @@ def text_classes(
 
     This alone decides how classes are spelled, whatever they come from. Where `labels`, one of the columns, are all
     numbers and some prediction is none, that one could not be read, and is wrong: whole numbers are then text too, the
-    same text for the same number. A cell that says that it is not there ("NA") is refused unless it is a code, or a
-    name among names of classes: it could be either.
+    same text for the same number; and so they are where some labels are numbers and others names. A cell that says
+    that it is not there ("NA") is refused unless it is a code, or a name among names of classes: it could be either.
 
     Each distinct text is looked at once: a large table has few.
 
@@ -101,27 +102,49 @@ def text_classes(
     [array([1, None], dtype=object), array([2, None], dtype=object)]
     >>> text_classes([["1.0", "x"], ["1", "2"]], Codes(), labels=["1", "2"])
     [array(['1', 'x'], dtype=object), array(['1', '2'], dtype=object)]
+    >>> text_classes([["1.0", "x"], ["1", "x"]], Codes(), labels=["1", "x"])
+    [array(['1', 'x'], dtype=object), array(['1', 'x'], dtype=object)]
     """
     cells: set[str | None] = set().union(*columns)
     gaps = _gaps(cells, codes, empty=not typed and "" not in codes.unread)
     unread = _unread(cells, labels, codes, source=source)
     distinct = {text for text in cells - gaps.keys() if text is not None}
     known = {text for text in set(labels if labels is not None else ()) - gaps.keys() if text is not None}
-    values: dict[str | None, Any] = {text: None if text in unread else number_of(text) for text in distinct}
+    values: dict[str | None, Any] = {text: None if text in unread else _class_number(text) for text in distinct}
+    too_long = any(value is not None and 2**63 <= abs(value) < math.inf for value in values.values())
     classes = {text for text in known if not _is_unclear(text, NO_NUMBER)}
     numbered = bool(classes) and all(values[text] is not None for text in classes)
+    numerals = any(spelled(text) is not None for text in classes)
+    if numerals:
+        _refuse_rounded(distinct, source=source)
     # 1.0 is 1; so is 01, unless labels have both, which are two classes then
-    padded = numbered and len(set(map(_spelled, known))) < len(set(map(_less_zeros, known)))
-    if typed or padded or None in values.values():
+    padded = numerals and len(set(map(_spelled, known))) < len(set(map(_less_zeros, known)))
+    if typed or padded or too_long or None in values.values():
         if labels is not None:
             strange = distinct - unread - (set() if numbered else known)
             _refuse_not_there(columns, strange, numbered=numbered, source=source)
-        if numbered:
+        if numerals:
             values = {text: (_less_zeros if padded else _spelled)(text) for text in distinct}
         else:
             values = {text: text for text in distinct}
     values |= gaps
     return [np.array([values[cell] for cell in column], dtype=object) for column in columns]
+
+
+def _class_number(text: str) -> int | float | None:
+    """The number that a text spells, to its last digit where it is a whole one: a float has no more than 53 bits."""
+    return int(text.partition(".")[0]) if WHOLE.fullmatch(text) else number_of(text)
+
+
+def _refuse_rounded(texts: Set[str], *, source: str) -> None:
+    """A long number with a point was a float, which holds no more than 53 bits of it."""
+    whole = {text: abs(int(text.partition(".")[0])) for text in texts if "." in text and WHOLE.fullmatch(text)}
+    found = next((text for text, size in sorted(whole.items()) if size > WHOLE_FLOATS), None)
+    if found is not None:
+        raise InputError(
+            f"{f'{source}: ' * bool(source)}{found} is written as a decimal number, which cannot tell it from its "
+            "neighbours; give whole numbers of more than 53 bits as such, or class names."
+        )
 
 
 def _unread(cells: Set[str | None], labels: Column | None, codes: Codes, *, source: str) -> Set[str]:
@@ -142,7 +165,22 @@ def _unread(cells: Set[str | None], labels: Column | None, codes: Codes, *, sour
 
 def _spelled(text: str) -> str:
     """One spelling for one whole number; other text as it stands."""
-    return str(int(float(text))) if WHOLE.fullmatch(text) else text
+    return str(int(text.partition(".")[0])) if WHOLE.fullmatch(text) else text
+
+
+def spelled(value: Any) -> str | None:
+    """A whole number, or a text that spells one, as text without zeros around it; None of anything else.
+
+    Examples
+    --------
+    >>> spelled(3.0), spelled("03"), spelled(2**70), spelled("3.5"), spelled(None)
+    ('3', '3', '1180591620717411303424', None, None)
+    """
+    if isinstance(value, str):
+        return _spelled(value) if WHOLE.fullmatch(value) else None
+    if isinstance(value, (int, np.integer)):
+        return str(int(value))
+    return str(int(value)) if isinstance(value, (float, np.floating)) and float(value).is_integer() else None
 
 
 def _less_zeros(text: str) -> str:

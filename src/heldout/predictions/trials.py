@@ -23,6 +23,7 @@ PERCENT = "percent"
 COUNTED = re.compile(r"\s*(\d+)\s*(?:/|of)\s*(\d+)\s*")  # 3/5
 # Between score times trials and a whole number, for each trial: 66.7 % of 3 trials are 2 of them.
 ROUNDING = 1e-3
+NEGLIGIBLE = 1e-9  # of a scale: what rounding alone may take a score beyond its end
 
 
 class Scale:
@@ -75,12 +76,14 @@ class Scale:
         """
         low, high = self.ends
         scores = np.asarray(cells, dtype=np.float64)
+        for end in self.ends:  # what a mean of many ones is off by is no other score
+            scores = np.where(np.abs(scores - end) <= NEGLIGIBLE * (high - low), end, scores)
         outside = ~((scores >= low) & (scores <= high))
         if observed is not None:
             outside &= observed
         if outside.any():
             place = tuple(int(i) for i in np.argwhere(outside)[0])
-            holds = f"holds {plain(cells[place]):g}"
+            holds = f"holds {_digits(plain(cells[place]))}"
             if self.declared:
                 but = f", outside the scale from {low:g} to {high:g} (`scale`)."
                 raise CellError(place, holds, but, what=what)
@@ -96,6 +99,18 @@ class Scale:
             there = np.ones(scores.shape, dtype=bool) if observed is None else observed
             self.check_models(scores[there], (models_in_rows(scores) if models is None else models)[there], what=what)
         return np.asarray((scores - low) / (high - low))
+
+
+def _digits(number: float) -> str:
+    """A number in few digits where they are all it has.
+
+    Examples
+    --------
+    >>> _digits(80.0), _digits(1.0000001)
+    ('80', '1.0000001')
+    """
+    short = f"{number:g}"
+    return short if float(short) == number else repr(float(number))
 
 
 def models_in_rows(cells: NDArray[Any]) -> NDArray[np.intp]:

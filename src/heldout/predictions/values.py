@@ -7,6 +7,7 @@ float NaN is nobody's code until it is named (`missing="nan"`), since a NaN is a
 from __future__ import annotations
 
 import os
+import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ NAN = "nan"
 MARK_MISSING = 'mark a cell that was not run with `missing="nan"`, an empty cell, a null or a masked array'
 # Characters of a text array past which it is kept as objects: one long prediction sets every cell's width.
 WIDE_TEXT = 2**26
+WHOLE_FLOATS = 2.0**53  # from here on floats leave whole numbers out
 
 
 class Codes:
@@ -133,6 +135,12 @@ def read_cells(values: ArrayLike, codes: Codes, *, what: str) -> Cells:
                 f"{what}: {cells[broken][0]:g} is not a class number; give the class that each model predicted "
                 "(of scores, the argmax)."
             )
+        long = np.abs(cells) >= WHOLE_FLOATS
+        if long.any():
+            raise InputError(
+                f"{what}: {cells[long][0]:.0f} is a decimal number, which cannot tell it from its neighbours; "
+                "give whole numbers of more than 53 bits as such, or class names."
+            )
         cells = cells.astype(np.int64)
     return cells, observed
 
@@ -195,6 +203,8 @@ def as_array(values: ArrayLike, *, what: str) -> NDArray[Any]:
         cells = np.asarray(values)
         if cells.dtype.kind in "US" and not _all_text(values):
             cells = np.asarray(values, dtype=object)  # NumPy would turn the numbers of a mixed list to text
+        if cells.dtype.kind == "f" and (np.abs(cells) >= WHOLE_FLOATS).any():
+            cells = np.asarray(values, dtype=object)  # and whole ones of 64 bits, with and without a sign, to floats
     except ValueError as error:
         rows: Any = values
         lengths = sorted({len(row) for row in rows if isinstance(row, (Sequence, np.ndarray))})
@@ -238,7 +248,8 @@ def _read_objects(cells: NDArray[Any], codes: Codes, *, what: str) -> Cells:
         return text_array(["" if v is None else v for v in flat]).reshape(cells.shape), there
     if all(issubclass(kind, (bool, int, float, np.bool_, np.number)) for kind in kinds):
         numbers = np.array([0 if v is None else v for v in flat])
-        if numbers.dtype.kind == "O":  # too long for 64 bits: compared as text
+        whole = numbers.dtype.kind in "fO" and all(issubclass(kind, (int, np.integer)) for kind in kinds)
+        if numbers.dtype.kind == "O" or whole:  # too long for 64 bits: compared as text
             numbers = text_array(["" if v is None else str(v) for v in flat])
         return numbers.reshape(cells.shape), there
     names = ", ".join(sorted(kind.__name__ for kind in kinds))
@@ -324,7 +335,20 @@ def read_names(names: Iterable[Any] | None, count: int) -> tuple[str, ...]:
     twice = repeated(read)
     if twice:
         raise InputError(f"{listing(twice)} stands for more than one model; give each model a name of its own.")
+    seen: dict[str, str] = {}
+    for name in read:
+        alike = seen.setdefault(_looks(name), name)
+        if alike != name:
+            raise InputError(
+                f"the model names {alike!a} and {name!a} look alike, but for blanks or how letters are "
+                "written; give each model a name of its own, or one model the same name everywhere."
+            )
     return read
+
+
+def _looks(name: str) -> str:
+    """A name as a reader sees it: without blanks around, and each letter in one of the ways to write it."""
+    return " ".join(unicodedata.normalize("NFKC", name).split())
 
 
 class Ids(tuple[str, ...]):

@@ -16,8 +16,9 @@ from heldout.checks import plain_name
 from heldout.errors import InputError, import_extra
 from heldout.files import write_npz, write_text
 from heldout.predictions.fields import Fields
-from heldout.predictions.keys import BESIDE, INDEX, METADATA, ROLE_NAMES
-from heldout.predictions.values import is_gap, listing
+from heldout.predictions.keys import BESIDE, INDEX, METADATA, ROLE_NAMES, SUMMARIES
+from heldout.predictions.text_cells import text_classes
+from heldout.predictions.values import Codes, is_gap, listing
 
 SUFFIXES = (".npz", ".csv", ".parquet", ".json", ".jsonl")
 
@@ -41,6 +42,7 @@ def save(table: Fields, path: Path) -> None:
             lines = (json.dumps(dict(zip(columns, row, strict=True)), ensure_ascii=False) for row in rows)
             write_text(path, "\n".join(lines) + "\n")
         else:
+            _check_readable(table, path)
             text = io.StringIO()
             broken = any(isinstance(cell, str) and "\r" in cell for column in columns.values() for cell in column)
             # The usual quoting leaves a lone carriage return bare.
@@ -114,6 +116,27 @@ def _columns(table: Fields, path: Path) -> dict[str, list[Any]]:
     return columns | {BESIDE + name: _simple(column) for name, column in table.columns.items()}
 
 
+def _check_readable(table: Fields, path: Path) -> None:
+    """A CSV has no types: of texts that are numbers, such as 1e3 and 1000, it would make one class."""
+    said, truth, there = table.predictions, table.labels, table.observed
+    if said is None or truth is None or said.dtype.kind not in "UO":
+        return
+    cells = said if there is None else np.where(there, said, np.array(None, dtype=object))
+    labels = truth.tolist()
+    try:
+        *read, known = text_classes([*map(np.ndarray.tolist, cells), labels], Codes(), labels=labels)
+    except InputError:  # of a text that says that it is not there
+        same = False
+    else:
+        found = np.array(read, dtype=object) == known
+        same = bool((found == table.cells)[... if there is None else there].all())
+    if not same:
+        raise InputError(
+            f"{path.name}: these classes are texts that a CSV cannot keep apart, or that say that they are not there, "
+            "so that others would be right once it is read; save as .npz, .json or .parquet."
+        )
+
+
 def _counted(table: Fields, path: Path) -> NDArray[Any]:
     """Marks, scores, or successes of trials as `3/5`."""
     if table.trials is None:
@@ -127,7 +150,7 @@ def _counted(table: Fields, path: Path) -> NDArray[Any]:
 
 def _is_usual(name: str) -> bool:
     plain = plain_name(name)
-    return plain in ROLE_NAMES | METADATA or INDEX.fullmatch(plain) is not None or name.startswith(BESIDE)
+    return plain in ROLE_NAMES | METADATA | SUMMARIES or INDEX.fullmatch(plain) is not None or name.startswith(BESIDE)
 
 
 def _write_parquet(path: Path, columns: dict[str, list[Any]]) -> None:

@@ -16,6 +16,7 @@ from heldout.checks import check_n_jobs, check_seed
 from heldout.errors import InputError
 from heldout.frames import is_frame
 from heldout.predictions import Predictions
+from heldout.predictions.doubts import find_doubts
 from heldout.predictions.item_columns import as_column
 from heldout.predictions.load import as_table
 from heldout.predictions.values import as_array
@@ -207,6 +208,7 @@ def _result(
         too_few=found.few,
         tasks=task_sizes(table),
         trials_agree=table.trials is not None,
+        doubts=find_doubts(table),
     )
 
 

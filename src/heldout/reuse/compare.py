@@ -17,6 +17,7 @@ from heldout._version import __version__
 from heldout.checks import plain_name
 from heldout.errors import InputError
 from heldout.predictions import Predictions
+from heldout.predictions.doubts import find_doubts
 from heldout.predictions.keys import TEXTS
 from heldout.predictions.load import as_table
 from heldout.progress import plain_bar
@@ -170,6 +171,7 @@ def compare_all(
             for result, log_p in zip(results, adjusted, strict=True)
         ),
         skipped=tuple((table.names[i], table.names[j]) for i, j in lacking),
+        doubts=find_doubts(table, list(rows)),
     )
 
 
@@ -389,6 +391,7 @@ class _Pair:
             scored_by=table.scored_by,
             data_digest=digest,
             version=__version__,
+            doubts=find_doubts(table, (self.i, self.j)) if listed else (),
         )
 
     def _sign_flips(self, found: _Finding) -> float:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.frames import from_rows
+from heldout.predictions.doubts import Doubt
 from heldout.report import Result
 from heldout.results import today
 from heldout.statistics.confidence_sequence import ConfidenceSequence
@@ -124,6 +125,9 @@ class CompareResult(Result):
         The metric and filter, the scorer or the column, where the files had a choice.
     source, data_digest, version, created : str
         What came in, a hash of it; what made the result, and when.
+    doubts : tuple of Doubt
+        Of the two, where they may have been misread: never right, or with predictions that are a label but for their
+        spelling. Of several pairs, those of all models are in `CompareAllResult`.
 
     Examples
     --------
@@ -169,6 +173,7 @@ class CompareResult(Result):
     data_digest: str
     version: str
     scored_by: str | None = None
+    doubts: tuple[Doubt, ...] = ()
     created: str = field(default_factory=today)
 
     @property
@@ -271,6 +276,8 @@ class CompareAllResult(Result):
         In the order of the models; `result[0]` is the first.
     skipped : tuple of (str, str)
         Pairs that share too little: fewer than two examples, or only one group.
+    doubts : tuple of Doubt
+        Models that may have been misread.
 
     Examples
     --------
@@ -292,6 +299,7 @@ class CompareAllResult(Result):
 
     pairs: tuple[CompareResult, ...]
     skipped: tuple[tuple[str, str], ...] = ()
+    doubts: tuple[Doubt, ...] = ()
 
     @property
     def one(self) -> CompareResult:
@@ -311,5 +319,5 @@ class CompareAllResult(Result):
     @property
     def _pairs(self) -> list[dict[str, Any]]:
         """In the order given, without what they share and their lists of examples."""
-        left = ("null", "scored_by", "source", "data_digest", "version", "created", "examples", "sequence")
+        left = ("null", "scored_by", "source", "data_digest", "version", "created", "examples", "sequence", "doubts")
         return [{k: v for k, v in pair.to_dict().items() if k not in left} for pair in self.pairs]

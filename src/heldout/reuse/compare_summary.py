@@ -9,6 +9,7 @@ import numpy as np
 
 from heldout import summary as page
 from heldout.reuse.compare_result import CompareAllResult, CompareResult, Parted
+from heldout.reuse.doubted import doubted
 from heldout.statistics.confidence_sequence import ConfidenceSequence
 from heldout.statistics.paired import is_told
 
@@ -71,6 +72,7 @@ def pair_summary(result: CompareResult) -> page.Summary:
         tone="quiet" if result.better is None else "neutral",
         subject=f"{result.source}: {result.n_examples:,} examples",
         figures=figures,
+        warnings=doubted(result.doubts),
         lines=(*numbers, *facts),
         sections=tuple(_sections(result, facts)),
         closing=(f"Null hypothesis: {result.null}",),
@@ -101,6 +103,7 @@ def all_summary(result: CompareAllResult) -> page.Summary:
         sentences=tuple(sentences),
         tone="neutral" if n_told else "quiet",
         subject=f"{one.source}: {n_pairs} of models",
+        warnings=doubted(result.doubts),
         sections=(
             page.Section.of("Every pair, smallest p first", _board(result), printed=True, anchor="pairs"),
             page.Section.of("What it does not mean", page.Points((NOT_EQUAL,))),

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from heldout.frames import Names, Source, from_rows
+from heldout.predictions.doubts import Doubt
 from heldout.report import Result
 from heldout.results import Record, today
 from heldout.reuse.adjusted import Adjusted
@@ -271,6 +272,8 @@ class Budget(Result):
         The metric and filter, the scorer or the column, where the files had a choice.
     source, data_digest, version, created : str
         What came in, a hash of it; what made the result, and when.
+    doubts : tuple of Doubt
+        Models that may have been misread: never right, or with predictions that are a label but for their spelling.
     """
 
     told_by = "heldout.reuse.budget_summary:summarise"
@@ -297,6 +300,7 @@ class Budget(Result):
     trials_agree: bool = False
     groups_of_one: str | None = None
     scored_by: str | None = None
+    doubts: tuple[Doubt, ...] = ()
     created: str = field(default_factory=today)
 
     @property

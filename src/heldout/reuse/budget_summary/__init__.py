@@ -10,6 +10,7 @@ import numpy as np
 
 from heldout import summary as page
 from heldout.reuse.budget_summary import board, evidence
+from heldout.reuse.doubted import doubted
 from heldout.reuse.result import Budget, BudgetResult, PoolResult, ScoreBudgetResult
 
 FEW_EXAMPLES = 10
@@ -81,7 +82,7 @@ def summarise(result: Budget) -> page.Summary:
         tone="quiet" if room else "found",
         subject=_subject(result),
         figures=() if result.too_few else _figures(result),
-        warnings=(*([few] if result.n_examples < FEW_EXAMPLES else []), *few_groups),
+        warnings=(*([few] if result.n_examples < FEW_EXAMPLES else []), *few_groups, *doubted(result.doubts)),
         lines=tuple(dict.fromkeys(lines)),
         sections=tuple(section for section in _sections(result) if section.blocks),
         closing=(_rests_on(result),),

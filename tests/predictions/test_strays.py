@@ -1,0 +1,255 @@
+"""Columns that are no model's: what numbers the examples, what measures them, what sums them up."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from heldout.errors import InputError
+from heldout.predictions import Predictions, load_predictions
+from heldout.predictions.strays import are_classes
+
+N = 60
+
+
+def table(**more):
+    """Three models on 60 examples of five classes, right on 48, 36 and 24 of them, and further columns."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 5, N)
+    models = {
+        name: np.where(np.arange(N) < right, y, (y + 1) % 5) for name, right in zip("ABC", (48, 36, 24), strict=True)
+    }
+    return pd.DataFrame({"label": y, **models, **more})
+
+
+def as_csv(frame, folder):
+    frame.to_csv(folder / "t.csv", index=False)
+    return folder / "t.csv"
+
+
+def as_parquet(frame, folder):
+    frame.to_parquet(folder / "t.parquet")
+    return folder / "t.parquet"
+
+
+def as_jsonl(frame, folder):
+    frame.to_json(folder / "t.jsonl", orient="records", lines=True)
+    return folder / "t.jsonl"
+
+
+def as_frame(frame, folder):
+    return frame
+
+
+made_as = pytest.mark.parametrize("made", [as_csv, as_parquet, as_jsonl, as_frame])
+
+
+@made_as
+@pytest.mark.parametrize(
+    "name", ["item_id", "example", "case", "uid", "qid", "row_number", "#", "No.", "key", "problem"]
+)
+@pytest.mark.parametrize("first", [0, 1, 3001])
+def test_what_numbers_the_examples_is_their_id(name, first, made, tmp_path):
+    pool = load_predictions(made(table(**{name: np.arange(first, first + N)}), tmp_path))
+    assert pool.names == ("A", "B", "C")
+    assert pool.ids[:2] == (str(first), str(first + 1))
+    assert pool.correct.sum(axis=1).tolist() == [48, 36, 24]
+
+
+@made_as
+def test_ids_that_are_text(made, tmp_path):
+    pool = load_predictions(made(table(uid=[f"x{i}" for i in range(N)]), tmp_path))
+    assert (pool.names, pool.ids[0]) == (("A", "B", "C"), "x0")
+
+
+def test_numbers_without_labels(tmp_path):
+    frame = table()
+    marks = pd.DataFrame({"item_id": np.arange(N), **{m: (frame[m] == frame["label"]).astype(int) for m in "ABC"}})
+    assert load_predictions(marks).ids[3] == "3"
+
+
+@made_as
+def test_running_numbers_under_any_other_name(made, tmp_path):
+    with pytest.raises(InputError, match=r"'lfd' holds 60 different whole numbers.*ids_key='lfd'.*exclude='lfd'"):
+        load_predictions(made(table(lfd=np.arange(N)), tmp_path))
+    with pytest.raises(InputError, match=r"'row_number' holds 60 different"):  # there are ids already
+        load_predictions(made(table(id=np.arange(N), row_number=np.arange(N)), tmp_path))
+    path = made(table(lfd=np.arange(N)), tmp_path)
+    assert load_predictions(path, ids_key="lfd").ids[5] == "5"
+    assert load_predictions(path, exclude="lfd").names == ("A", "B", "C")
+
+
+@made_as
+def test_what_measures_the_examples(made, tmp_path):
+    measured = np.random.default_rng(1).integers(1950, 2020, N)
+    measured[0] = table()["label"][0]
+    path = made(table(born=measured), tmp_path)
+    with pytest.raises(InputError, match=r"'born' holds numbers such as \d+ in 59 of 60 cells.*exclude='born'"):
+        load_predictions(path)
+    for known in ("any", 2020, [*range(5), *range(1950, 2020)]):
+        assert load_predictions(path, classes=known).names[-1] == "born"
+
+
+@made_as
+def test_a_code_in_most_cells(made, tmp_path):
+    """A model that rarely answers is one where its owner says what its code is."""
+    frame = table()
+    frame["D"] = np.where(np.arange(N) < 10, frame["label"], -1)
+    path = made(frame, tmp_path)
+    with pytest.raises(InputError, match=r"'D' holds numbers such as -1 in 50 of 60.*unread='-1'"):
+        load_predictions(path)
+    assert load_predictions(path, unread="-1").correct.sum(axis=1).tolist() == [48, 36, 24, 10]
+    assert load_predictions(path, missing=-1).observed.sum(axis=1).tolist() == [60, 60, 60, 10]
+
+
+@pytest.mark.parametrize(
+    "name", ["year", "age", "patient", "patient_id", "annotator", "n_tokens", "second_label", "depth"]
+)
+def test_what_measures_them_in_numbers_of_classes(name):
+    with pytest.raises(InputError, match=rf"'{name}' looks like no model's: leave it out with `exclude='{name}'`"):
+        load_predictions(table(id=np.arange(N), **{name: np.random.default_rng(1).integers(0, 5, N)}))
+
+
+@made_as
+@pytest.mark.parametrize("n", [12, 200])
+def test_free_numeric_answers_are_read_as_they_are(n, made, tmp_path):
+    """Most labels are there once, and what is wrong is no label: also of a model that is nearly always wrong."""
+    rng = np.random.default_rng(2)
+    y = rng.permutation(np.arange(7, 7 + 13 * n, 13))
+    weak = np.where(np.arange(n) < 2, y, rng.permutation(np.arange(100_000, 100_000 + n)))
+    frame = pd.DataFrame({"id": [f"q{i}" for i in range(n)], "label": y, "strong": np.roll(y, 0), "weak": weak})
+    pool = load_predictions(made(frame, tmp_path))
+    assert pool.correct.sum(axis=1).tolist() == [n, 2]
+    with pytest.raises(InputError, match="different whole numbers"):  # no model counts up from one
+        load_predictions(made(frame.assign(lfd=np.arange(10**6, 10**6 + n)), tmp_path))
+
+
+def test_answers_like_those_of_word_problems_are_no_classes():
+    rng = np.random.default_rng(3)
+    assert not are_classes(np.round(np.exp(rng.normal(3.5, 2, 1_319))).astype(int).tolist())
+    assert are_classes(rng.integers(0, 100, 2_000).tolist())
+
+
+@pytest.mark.parametrize("written", ["t.parquet", "t.csv"])
+def test_pandas_index(written, tmp_path):
+    """A filtered frame keeps the numbers of its rows."""
+    frame = table(old=np.arange(N)).query("old % 7 < 3").drop(columns="old")
+    path = tmp_path / written
+    if path.suffix == ".csv":  # as `datasets` writes what it read from Parquet
+        frame.reset_index(names="__index_level_0__").to_csv(path, index=False)
+    else:
+        frame.to_parquet(path)
+    pool = load_predictions(path)
+    assert (pool.names, pool.ids[2:4]) == (("A", "B", "C"), ("2", "7"))
+    frame.assign(id=[f"x{i}" for i in range(27)]).to_parquet(tmp_path / "ids.parquet")
+    assert load_predictions(tmp_path / "ids.parquet").ids[1] == "x1"
+
+
+def test_pandas_index_in_other_layouts(tmp_path):
+    rows = [("a", "x", 1), ("b", "x", 0), ("a", "y", 1), ("b", "y", 1)]
+    long = pd.DataFrame(rows, columns=["model", "id", "correct"], index=[5, 3, 1, 7])
+    long.to_parquet(tmp_path / "long.parquet")
+    assert load_predictions(tmp_path / "long.parquet").names == ("a", "b")
+    by_model = pd.DataFrame({"model": ["a", "b"], "t1": [1, 0], "t2": [1, 1]}, index=[4, 2])
+    by_model.to_parquet(tmp_path / "models.parquet")
+    assert load_predictions(tmp_path / "models.parquet").ids == ("t1", "t2")
+    doubled = pd.concat([table(), table()])  # whose index tells no rows apart
+    doubled.to_parquet(tmp_path / "doubled.parquet")
+    assert load_predictions(tmp_path / "doubled.parquet").ids is None
+
+
+@pytest.mark.parametrize("name", ["mean", "Average", "AVG", "overall", "Total", "pass rate", "accuracy"])
+def test_what_sums_up_others(name, tmp_path):
+    marks = {"a": [1, 0, 1], "b": [1, 1, 0]}
+    wide = pd.DataFrame({"id": ["x", "y", "z"], **marks})
+    with pytest.raises(InputError, match=rf"'{name}' looks like no model's: .*exclude='{name}'"):
+        load_predictions(wide.assign(**{name: [1, 0.5, 0.5]}))
+    assert load_predictions(wide.assign(**{name: [1, 0.5, 0.5]}), exclude=name).names == ("a", "b")
+    with pytest.raises(InputError, match=rf"'{name}' looks like a summary of the examples.*another id"):
+        load_predictions(wide.replace("z", name))
+    rows = pd.DataFrame({"model": ["a", "b", name], "x": [1, 0, 0.5], "y": [1, 1, 1]})
+    with pytest.raises(InputError, match=rf"'{name}' looks like a summary of the models.*exclude='{name}'"):
+        load_predictions(rows)
+    assert load_predictions(rows, exclude=name).names == ("a", "b")
+    with pytest.raises(InputError, match=rf"'{name}' looks like no example's"):
+        load_predictions(rows[:2].rename(columns={"y": name}))
+    with pytest.raises(InputError, match=r"also the name of a usual column; save as \.npz"):
+        Predictions.from_correct([[1, 0]], names=[name]).save(tmp_path / "x.csv")
+
+
+class TestOneModelBesideOthers:
+    @pytest.mark.parametrize("name", ["prediction", "pred", "y_pred", "correct"])
+    def test_others_do_not_vanish(self, name):
+        frame = table(id=np.arange(N)).rename(columns={"C": name})
+        option = "correct_key" if name == "correct" else "predictions_key"
+        if name == "correct":
+            frame = frame.assign(correct=(frame["correct"] == frame["label"]).astype(int))
+        with pytest.raises(InputError, match=rf"'{name}' would be the only model, but 'A', 'B' beside it .*{option}"):
+            load_predictions(frame)
+        alone = load_predictions(frame, **{option: name})
+        assert (alone.n_models, alone.correct.sum()) == (1, 24)
+        assert load_predictions(frame, exclude=name).names == ("A", "B")
+
+    def test_marks_without_labels(self):
+        frame = pd.DataFrame({"id": [1, 2, 3], "gpt": [1, 0, 1], "correct": [1, 1, 0]})
+        with pytest.raises(InputError, match="'gpt' beside it looks like"):
+            load_predictions(frame)
+
+    def test_what_else_is_said_of_one_model(self):
+        """A confidence, a length or a remark is no model."""
+        frame = table()[["label", "A"]].rename(columns={"A": "prediction"})
+        frame = frame.assign(latency=np.linspace(3, 9, N), remark="fine", confidence=0.5)
+        assert load_predictions(frame).correct.sum() == 48
+
+
+class TestContradictions:
+    @staticmethod
+    def rows(said, label, correct):
+        n = len(label)
+        return pd.DataFrame({
+            "model": ["a"] * n + ["b"] * n, "id": [*range(n)] * 2, "prediction": [*said, *label], "label": [*label] * 2,
+            "correct": [*correct, *[1] * n],
+        })  # fmt: skip
+
+    def test_an_equal_prediction_is_not_wrong(self, tmp_path):
+        frame = self.rows([0, 1, 1, 0], [0, 1, 0, 0], [1, 0, 0, 1])
+        for given in (frame, as_csv(frame, tmp_path), as_jsonl(frame, tmp_path)):
+            with pytest.raises(
+                InputError, match=r"in 1 of 8 rows: row 2 has the prediction '1', the label '1', and 0 as"
+            ):
+                load_predictions(given)
+        assert load_predictions(frame, correct_key="correct").correct[0].tolist() == [True, False, False, True]
+        assert load_predictions(frame, predictions_key="prediction").correct[0].tolist() == [True, True, False, True]
+
+    def test_another_class_is_not_right(self):
+        with pytest.raises(
+            InputError, match="in 1 of 8 rows: row 3 has the prediction 'no', the label 'yes', and 1 as"
+        ):
+            load_predictions(self.rows(["no", "yes", "no", "yes"], ["no", "yes", "yes", "no"], [1, 1, 1, 0]))
+
+    def test_a_grader_may_accept_another_text(self):
+        label, said = ["Paris", "4", "blue", "Rome"], ["It is Paris.", "four", "blue", "Bonn"]
+        assert load_predictions(self.rows(said, label, [1, 1, 1, 0])).correct[0].tolist() == [True, True, True, False]
+        said = ["The answer is (no)", "yes", "yes", "no"]
+        assert load_predictions(self.rows(said, ["no", "yes"] * 2, [1, 1, 0, 0])).n_models == 2
+
+    def test_free_answers_are_no_classes_since_every_model_has_them(self):
+        frame = self.rows(["Bonn", "Rome", "Oslo", "Kiev"], ["Rome", "Rom", "Oslo", "Kyiv"], [0, 1, 1, 1])
+        assert load_predictions(frame).correct[0].tolist() == [False, True, True, True]
+
+    def test_numbers_by_value(self):
+        frame = self.rows([0.0, 1.0, 0.0, 1.0], ["0", "1", "1", "0"], [1, 1, 0, 0])
+        assert load_predictions(frame).correct[0].tolist() == [True, True, False, False]
+
+
+@pytest.mark.parametrize(
+    "names", [("a", "a "), ("a b", "a\u00a0b"), ("caf\u00e9", "cafe\u0301"), ("m1", "m\uff11"), (" a", "a")]
+)
+def test_names_that_look_alike(names):
+    with pytest.raises(InputError, match="look alike"):
+        Predictions.from_correct([[1, 0], [0, 1]], names=names)
+
+
+def test_names_that_do_not():
+    assert Predictions.from_correct([[1, 0], [0, 1], [1, 1]], names=["a", "A", "a b"]).n_models == 3
