@@ -310,7 +310,7 @@ def test_a_set_needs_no_more_than_it_has_exactly_where_its_error_bar_is_met(rng,
     """On either side of the pool's own error bar, by a hair, and further off."""
     codes = None
     if kind in ("groups", "groups with missing cells"):
-        cells, codes = grouped_table(rng, [1, 2, 3, 5, 10] * 8, 0.7, 0.8)
+        cells, codes = grouped_table(rng, [1, 2, 3, 5, 10] * 16, 0.7, 0.8)
         observed = rng.random(cells.shape) < 0.6 if "missing" in kind else None
         table = heldout.Predictions.from_correct(cells, observed=observed)
     else:
