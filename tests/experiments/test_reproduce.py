@@ -27,6 +27,8 @@ def clone(folder: Path, studies: list[str]) -> Path:
     for name in ("pages.py", "reproduce.py"):
         shutil.copy(ROOT / "experiments" / name, root / "experiments" / name)
     (root / "src").symlink_to(ROOT / "src")
+    if SHARED.exists():
+        (folder / "shared").symlink_to(SHARED)
     commit(root)
     return root
 
@@ -44,18 +46,17 @@ def run(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @needs_git
 def test_quick_studies_make_the_files_that_are_kept(tmp_path):
-    studies = ["cifar10", "demo", "exposure", "feldman"]
+    studies = ["cifar10", "demo", "exposure", "feldman", "livecodebench", "options", "pavlitskaya"]
     done = run(clone(tmp_path, studies), "--only", *studies)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "No file differs from the commit." in done.stdout
+    assert ("livecodebench: results and tables were left as they are" in done.stdout) == (not SHARED.exists())
 
 
 @pytest.mark.slow
 @needs_git
 def test_all_studies_make_the_files_that_are_kept(tmp_path):
     """Ten minutes are what `make reproduce` may take on two cores."""
-    if SHARED.exists():
-        (tmp_path / "shared").symlink_to(SHARED)
     done = run(clone(tmp_path, sorted(p.name for p in (ROOT / "experiments").iterdir() if p.is_dir())))
     assert done.returncode == 0, done.stdout + done.stderr
     assert "No file differs from the commit." in done.stdout
