@@ -150,6 +150,22 @@ def test_tests_that_point_to_different_sides():
     assert (one.verdict, one.p_values.conditional > 0.9) == ("cannot tell", True)
 
 
+def test_items_that_some_run_lost_are_warned_of():
+    """A log that left out what was cut off, where that was wrong more often: nothing is there to count against it."""
+    runs = runs_of(1, n=600, cut=(0.4, 0.0), times=(0.0, 0.0))
+    lost = tuple(str(i) for i in np.flatnonzero((runs.chosen.reshape(600, 2) == UNPARSED).any(axis=1)))
+    rest = replace(without_torn(runs), left_out={"not_in_every_run": lost})
+    found = options(rest, n_resamples=199)
+    assert found.verdict == "depends on the printed order", "of an honest model"
+    assert options(runs, n_resamples=199).verdict != found.verdict
+    (warning,) = (one for one in found.summary().warnings if "some run lacks" in one)
+    assert plain(warning).startswith(f"{len(lost)} items are left out that some run lacks or has no answer to.")
+    one = replace(rest, left_out={"not_in_every_run": ("7",), "numbers": ("8",)})
+    assert any(w.startswith("1 item is left out") for w in map(plain, options(one, n_resamples=99).summary().warnings))
+    none = options(replace(rest, left_out={"numbers": ("8",)}), n_resamples=99)
+    assert not any("some run lacks" in w for w in map(plain, none.summary().warnings))
+
+
 def test_no_item_with_all_of_its_answers():
     runs = runs_of(n=60)
     chosen = runs.chosen.copy()

@@ -18,6 +18,7 @@ SCORE = "Score as printed"
 LISTED, OPEN, SHOWN = 60, 10, 6  # items on the page, before it is unfolded, and shown in their orders
 PRINTED = {True: 10, False: 3}  # by whether some are listed
 MUCH = 0.05  # share of answers without an option from which on a reader is warned
+LOST = "not_in_every_run"  # reason to be left out that may depend on what was answered
 ODD = 0.05  # p from which on a reader is told that unread answers of runs lie unevenly
 QUESTION = 70  # characters of a question in a table
 
@@ -266,6 +267,13 @@ def _warnings(result: OptionsResult) -> Iterator[str]:
             f"Answers to different orders differ in more than these ({name}: {page.names_text(told)}): a change in "
             "between looks like knowledge of the printed order, or hides it. Run all orders together, an endpoint with "
             "an empty cache."
+        )
+    lost = result.left_out.get(LOST, 0)
+    if lost:
+        yield (
+            f"{page.counted(lost, 'item')} {'is' if lost == 1 else 'are'} left out that some run lacks or has no "
+            "answer to. p holds only if that has nothing to do with the answers: where one run lost answers, and wrong "
+            "ones more often, an honest model looks as if it knew the printed order, or as if it did not. Run the rest."
         )
     if result.mid_p:
         yield "p is a mid-p, which is not valid: it may be too small, by up to half the probability of what was seen."
