@@ -419,6 +419,7 @@ def test_chance_on_one_set_is_told() -> None:
     assert test.startswith("On the test set")
     assert control.startswith("On the control")
     assert ["by heart" in note for note in (test, control)] == [False, True]
+    assert all("an honest model be on few pictures" in note for note in (test, control))
 
 
 def test_what_files_hold_besides_is_told() -> None:

@@ -289,7 +289,7 @@ def chance_text(of: str) -> str:
     return (
         f"On the {'test set' if of == 'test' else of} the model is not reliably better than chance: {alone}so is one "
         f"that gets pictures decoded, scaled, cropped or turned otherwise than those of the {other}, or labels "
-        "numbered in another order."
+        "numbered in another order; and so may an honest model be on few pictures, or where one class is most of them."
     )
 
 
