@@ -47,7 +47,11 @@ made_as = pytest.mark.parametrize("made", [as_csv, as_parquet, as_jsonl, as_fram
 
 @made_as
 @pytest.mark.parametrize(
-    "name", ["item_id", "example", "case", "uid", "qid", "row_number", "#", "No.", "key", "problem"]
+    "name",
+    [
+        *("item_id", "example", "case", "uid", "qid", "row_number", "#", "No.", "key", "problem"),
+        *("ImageId", "questionID", "Q#", "question", "row", "line"),
+    ],
 )
 @pytest.mark.parametrize("first", [0, 1, 3001])
 def test_what_numbers_the_examples_is_their_id(name, first, made, tmp_path):
@@ -61,6 +65,22 @@ def test_what_numbers_the_examples_is_their_id(name, first, made, tmp_path):
 def test_ids_that_are_text(made, tmp_path):
     pool = load_predictions(made(table(uid=[f"x{i}" for i in range(N)]), tmp_path))
     assert (pool.names, pool.ids[0]) == (("A", "B", "C"), "x0")
+
+
+@made_as
+@pytest.mark.parametrize("name", ["filename", "image", "file_path", "Image Name", "url"])
+def test_names_of_files_are_ids(name, made, tmp_path):
+    files = [f"img_{i:03}.png" for i in range(N)]
+    pool = load_predictions(made(table(**{name: files}), tmp_path))
+    assert (pool.names, pool.ids) == (("A", "B", "C"), tuple(files))
+
+
+def test_files_of_models_are_joined_by_names_of_pictures(tmp_path):
+    """Rows in another order were put beside each other by row."""
+    rows = [("1.png", 1), ("2.png", 0), ("3.png", 0)]
+    for model, order in (("a", rows), ("b", rows[::-1])):
+        pd.DataFrame(order, columns=["filename", "correct"]).to_csv(tmp_path / f"{model}.csv", index=False)
+    assert load_predictions(tmp_path).correct.astype(int).tolist() == [[1, 0, 0], [1, 0, 0]]
 
 
 def test_numbers_without_labels(tmp_path):

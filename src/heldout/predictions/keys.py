@@ -47,9 +47,12 @@ superclass is_hard
 METADATA = frozenset(_NO_MODELS.split())  # columns that stand beside those of models
 # Headings of ids, where the values are all different and most of them nobody's label.
 NUMBERING = re.compile(
-    r"#|nr\.?|no\.?|n|num|number|key|pk|uid|uuid|guid|[pqrs]id|rowid|item|items|example|case|record|entry|problem|sample"
-    r"|position|order|seq|sequence|level_\d+|.*_(id|uid|uuid|no\.?|nr|num|number|idx|index|key)"
+    r"#|nr\.?|no\.?|n|num|number|key|pk|uid|uuid|guid|[pqrs]id|rowid|items?|example|case|record|entry|problem|sample"
+    r"|position|order|seq|sequence|level_\d+|q|.+#|row|line|question|doc|document|sentence|utterance|frame|task"
+    r"|(file|image|img|picture|photo|audio|video|clip)(_?(id|file|name|path))?|path|url"
+    r"|.*_(id|uid|uuid|no\.?|nr|num|number|idx|index|key)"
 )
+CAMEL = re.compile(r"(?<=[a-z0-9])(?=(?:I[dD]|No|Nr|Num|Number|Idx|Index|Key)$)")  # where imageId, QuestionNo are cut
 # What sums up the models of an example, or the examples of a model.
 SUMMARIES = frozenset(("accuracy", "average", "avg", "mean", "median", "overall", "total", "sum", "std", "pass_rate"))
 _ASKED = """

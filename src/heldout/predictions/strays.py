@@ -13,6 +13,7 @@ import numpy as np
 from heldout.checks import EXAMPLE, LABEL, pick, plain_name
 from heldout.errors import InputError
 from heldout.predictions.keys import (
+    CAMEL,
     INDEX,
     LABEL_LIKE,
     METADATA,
@@ -68,7 +69,7 @@ def id_column(columns: dict[str, Column], names: Sequence[str], labels: Column |
     """
     known = None if labels is None else {_told(value) for value in _listed(labels)}
     for key in names:
-        if not NUMBERING.fullmatch(plain_name(key)):
+        if not NUMBERING.fullmatch(plain_name(CAMEL.sub("_", key))):
             continue
         values = _listed(columns[key])
         strange = [v for v in values if (_told(v) not in known if known is not None else v not in (0, 1, "0", "1"))]
