@@ -92,7 +92,7 @@ def from_columns(
     if "correct" in found:
         found = {"scores": found["correct"]}
     rows = Trials.find(columns, options, source=source)
-    if model is None and not (rows.several and ids is not None):
+    if model is None and (ids is None or not (rows.several or len(set(ids)) < len(ids))):
         trials = rows.counts(found, len(next(iter(found.values()))), source=source)
         if "scores" in found:
             options.use("scale")
@@ -182,7 +182,12 @@ def _roles(
     model = find(MODEL, options.names_key)
     example = find(EXAMPLE, options.ids_key, weak=True)
     known = ROLE_NAMES | METADATA
-    others = [key for key in columns if key not in taken and plain_name(key) not in known]
+    labelled = pick(columns, options.labels_key, LABEL, source=source, noun="column", weak=True) is not None
+    others = [
+        key
+        for key, column in columns.items()
+        if key not in taken and plain_name(key) not in known and (labelled or _may_hold_scores(column))
+    ]
     # else other columns may be the models of a wide table
     alone = model is not None or all(options.exclude.fitting(key) for key in others)
     label = find(LABEL, options.labels_key)
@@ -200,6 +205,11 @@ def _roles(
     if label is None:
         said = None  # predictions without labels say nothing about who is right
     return model, example, {"predictions": said, "labels": label}
+
+
+def _may_hold_scores(column: Column) -> bool:
+    """Whether some cell is a score; without labels, one of texts, lists and the like is no model's."""
+    return any(is_score(value) and not is_gap(value) and value != "" for value in column[:1000])
 
 
 def _wide(

@@ -27,6 +27,7 @@ TRIAL = Role("trials_key", ("trial", "epoch", "attempt", "repetition", "repeat",
 COUNT = Role("trials_key", ("trials", "n_trials", "num_trials", "n_attempts", "attempts"))
 SUCCESSES = Role("correct_key", ("successes", "n_correct", "num_correct", "n_passed", "n_resolved", "n_successes"))
 INDEX = re.compile(r"|unnamed:_\d+(\.\d+)?")  # what pandas calls the index that it writes
+RESET = ("level_0", "index")  # and one that it makes a column
 ROLE_NAMES = frozenset(n for role in (MODEL, EXAMPLE, PREDICTION, LABEL, CORRECT) for n in role.usual + role.weak)
 STRONG_NAMES = frozenset(n for role in (MODEL, EXAMPLE, PREDICTION, LABEL, CORRECT) for n in role.usual)
 # Columns that are no model's where there are no labels; `answer` is the label of many data sets.
@@ -58,6 +59,9 @@ SUMMARIES = frozenset(("accuracy", "average", "avg", "mean", "median", "overall"
 _ASKED = """
 question prompt text input sentence problem instruction query context passage premise hypothesis choices options doc
 """
+MEANS = frozenset(("average", "avg", "mean", "total", "sum", "std"))  # of these, what is seldom 0 or 1 for every model
+# What is known of the examples, or of one model's prediction, and is no model by its name: is_long, has_code, prob_1.
+FEATURES = re.compile(r"(is|has|prob|proba|logit)_.+|p_?\d+")
 BESIDE = "column:"  # before the name of a column of examples in files that `save` writes
 _TOLD = """
 category categories subject topic task dataset domain language difficulty level date contest_date repo repository
