@@ -316,7 +316,7 @@ def _tables(folder: Path, rng) -> None:
     text("ragged.csv", "id,label,a,b", "0,1,1,1", "1,0,0")
     text("samename.csv", "id,label,a,a", "0,1,1,1", "1,0,0,1")
     text("sameid.csv", "id,label,a,b", "x,1,1,1", "x,0,0,1")
-    text("outside.csv", "id,label,a,b", "0,0,0,1", "1,1,1,0", "2,7,1,1")
+    text("outside.csv", "id,label,a,b", "0,1,0,1", "1,1,0,0", "2,7,6,6")
     text("unsaid.csv", "id,label,a,b", "x,0,0,NA", "y,1,1,1")
     text("nan.csv", "id,label,a,b", "0,0,nan,1.0", "1,1,1.0,1.0")
     text("onemodel.csv", "id,label,only", "0,0,0", "1,1,1")
@@ -764,7 +764,9 @@ POOLS = [
     Bad("budget", "alike.csv", "the model names 'a' and 'a ' look alike"),
     Bad("budget", "overone.csv", "'a' holds 1.0000001 on the example '1', but scores lie between 0"),
     Bad("budget", "running.csv", "say that these are the ids with --ids-key lfd, or leave it out with --exclude lfd"),
-    Bad("budget", "born.csv", "--unread 1950, or give the number of classes (--classes)"),
+    Bad(
+        "budget", "born.csv", "give the number of classes, such as --classes 1959, or --classes any if answers are free"
+    ),
     Bad(
         "budget", "meanrow.csv", "'Mean' looks like a summary of the examples, and no example: take it out of the file"
     ),

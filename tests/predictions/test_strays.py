@@ -333,4 +333,5 @@ def test_names_that_look_alike(names):
 
 
 def test_names_that_do_not():
-    assert Predictions.from_correct([[1, 0], [0, 1], [1, 1]], names=["a", "A", "a b"]).n_models == 3
+    for names in (("a", "A", "a b"), ("R2", "R\u00b2", "R\u2082"), ("GPT\u2122", "GPTTM", "GPT")):
+        assert Predictions.from_correct([[1, 0], [0, 1], [1, 1]], names=names).n_models == 3

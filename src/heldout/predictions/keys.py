@@ -59,7 +59,6 @@ SUMMARIES = frozenset(("accuracy", "average", "avg", "mean", "median", "overall"
 _ASKED = """
 question prompt text input sentence problem instruction query context passage premise hypothesis choices options doc
 """
-MEANS = frozenset(("average", "avg", "mean", "total", "sum", "std"))  # of these, what is seldom 0 or 1 for every model
 # What is known of the examples, or of one model's prediction, and is no model by its name: is_long, has_code, prob_1.
 FEATURES = re.compile(r"(is|has|prob|proba|logit)_.+|p_?\d+")
 BESIDE = "column:"  # before the name of a column of examples in files that `save` writes

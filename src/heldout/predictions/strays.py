@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heldout.checks import EXAMPLE, LABEL, pick, plain_name
 from heldout.errors import InputError
@@ -18,7 +19,6 @@ from heldout.predictions.keys import (
     FEATURES,
     INDEX,
     LABEL_LIKE,
-    MEANS,
     METADATA,
     MODEL,
     NEVER_MODELS,
@@ -36,6 +36,10 @@ from heldout.predictions.values import Codes, is_gap, listing, plain
 PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # an index without a name, as pandas writes it to Parquet
 OF_IDS = re.compile(r".*_(id|uid|uuid)")  # of the examples, or of something that they share
 INITIALS = {letter for name in SUMMARIES for letter in (name[0], name[0].upper(), " ")}
+MOMENTS: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
+    **dict.fromkeys(("mean", "average", "avg"), lambda cells: cells.mean(axis=1)),
+    **dict.fromkeys(("total", "sum"), lambda cells: cells.sum(axis=1)),
+}
 MARKS = {"1": True, "0": False, "true": True, "false": False}
 FEWEST = 8  # of numbers that only grow: 1 in 40,320 by chance
 REPEATED = 2  # examples that each class has at least, on average
@@ -128,10 +132,10 @@ def check_names(names: list[str], label: str | None, *, source: str) -> None:
             )
 
 
-def check_summaries(models: Sequence[str], examples: Sequence[str] | None, *, whole: bool, source: str) -> None:
+def check_summaries(models: Sequence[str], examples: Sequence[str] | None, cells: NDArray[Any], *, source: str) -> None:
     """A mean over examples would pass for a further example, and one over models for a further model.
 
-    Where all cells are right or wrong (`whole`) an example called "mean" is none: words are ids, too.
+    Where all cells are right or wrong, an example called "mean" is one unless it is that: words are ids, too.
     """
     for name in models:
         if plain_name(name) in SUMMARIES:
@@ -139,12 +143,20 @@ def check_summaries(models: Sequence[str], examples: Sequence[str] | None, *, wh
                 f"{source}: {name!r} looks like a summary of the models, and no model: leave it out with "
                 f"`exclude={name!r}`, or rename it if it is one."
             )
-    for name in examples or ():
-        if name[:1] in INITIALS and plain_name(name) in (SUMMARIES - MEANS if whole else SUMMARIES):
+    for i, name in enumerate(examples or ()):
+        if name[:1] in INITIALS and plain_name(name) in SUMMARIES and _may_sum_up(cells, i, plain_name(name)):
             raise InputError(
                 f"{source}: {name!r} looks like a summary of the examples, and no example: take it out of the file, "
                 "or give it another id if it is one."
             )
+
+
+def _may_sum_up(cells: NDArray[Any], at: int, name: str) -> bool:
+    """Whether an example may hold what its name says of all others."""
+    if cells.dtype != np.bool_ or name not in MOMENTS or cells.shape[1] == 1:
+        return True
+    others = np.delete(cells, at, axis=1).astype(np.float64)
+    return bool((cells[:, at] == MOMENTS[name](others)).all())
 
 
 def check_alone(
