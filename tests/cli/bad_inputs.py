@@ -333,6 +333,7 @@ def _tables(folder: Path, rng) -> None:
     text("overone.csv", "id,a,b", "1,1.0000001,0", "2,0.5,1")
     text("running.csv", "label,a,lfd", *(f"{row},{i}" for i, row in enumerate(five)))
     text("born.csv", "label,a,born", *(f"{row},{1950 + i % 9}" for i, row in enumerate(five)))
+    text("metadata.csv", "id,label,a,year,age", *(f"{i},{row},{i},{i}" for i, row in enumerate(five)))
     text("meanrow.csv", "id,a,b", "0,1,0", "1,1,1", "Mean,1,0.5")
     text("meanmodel.csv", "model,q1,q2", "a,1,0", "b,1,1", "average,1,0.5")
     text("meanlong.csv", "model,id,correct", *(f"{m},{i},1" for m in ("a", "b", "overall") for i in range(2)))
@@ -777,6 +778,7 @@ POOLS = [
     ),
     Bad("budget", "meanlong.csv", "'overall' looks like a summary of the models"),
     Bad("compare", "meanlong.csv a overall", "'overall' looks like a summary of the models"),
+    Bad("budget", "metadata.csv", "leave them out with --exclude year --exclude age, or rename what is one"),
     Bad("budget", "meanexample.json", "'total' looks like a summary of the examples"),
     Bad("budget", "summedup.csv", "'Mean' looks like no model's: leave it out with --exclude Mean"),
     Bad("budget", "latin.csv", "latin.csv is not UTF-8 text: byte 19 is 0xe4. If it is Latin-1"),

@@ -193,6 +193,15 @@ def test_pandas_index_in_other_layouts(tmp_path):
     assert load_predictions(tmp_path / "doubled.parquet").ids is None
 
 
+def test_all_columns_that_are_no_models_are_named_at_once():
+    frame = table(id=np.arange(N), difficulty=table()["label"], year=1999, age=31)
+    with pytest.raises(
+        InputError, match=r"'difficulty', 'year', 'age' look .*`exclude='difficulty'` `exclude='year'` `exclude='age'`,"
+    ):
+        load_predictions(frame)
+    assert load_predictions(frame, exclude=["difficulty", "year", "age"]).names == ("A", "B", "C")
+
+
 @pytest.mark.parametrize("name", ["mean", "Average", "AVG", "overall", "Total", "pass rate", "accuracy"])
 def test_what_sums_up_others(name, tmp_path):
     marks = {"a": [1, 0, 1], "b": [1, 1, 0]}
@@ -245,7 +254,7 @@ class TestOneModelBesideOthers:
         with pytest.raises(InputError, match="'gpt' beside it looks like"):
             load_predictions(frame)
 
-    @pytest.mark.parametrize("name", ["is_long", "has_code", "prob_1", "p0"])
+    @pytest.mark.parametrize("name", ["is_long", "has_code", "prob_1"])
     def test_what_is_known_of_examples_is_no_model_by_its_name(self, name):
         frame = pd.DataFrame({"id": range(4), "correct": [1, 1, 0, 1], name: [0, 1, 1, 0]})
         assert load_predictions(frame).correct.tolist() == [[True, True, False, True]]

@@ -124,12 +124,18 @@ def check_names(names: list[str], label: str | None, *, source: str) -> None:
                 f"alone with `correct_key={name!r}`, or leave it out with `exclude={name!r}`, or rename it if it is a "
                 "model among others."
             )
-    for name in names:
-        if plain_name(name) in ROLE_NAMES | METADATA | SUMMARIES or OF_IDS.fullmatch(plain_name(name)):
-            raise InputError(
-                f"{source}: the column {name!r} looks like no model's: leave it out with "
-                f"`exclude={name!r}`, or rename it if it is one."
-            )
+    known = ROLE_NAMES | METADATA | SUMMARIES
+    strays = [name for name in names if plain_name(name) in known or OF_IDS.fullmatch(plain_name(name))]
+    if len(strays) == 1:
+        raise InputError(
+            f"{source}: the column {strays[0]!r} looks like no model's: leave it out with "
+            f"`exclude={strays[0]!r}`, or rename it if it is one."
+        )
+    if strays:
+        raise InputError(
+            f"{source}: the columns {listing(strays, len(strays))} look like no models': leave them out with "
+            f"{' '.join(f'`exclude={name!r}`' for name in strays)}, or rename what is one."
+        )
 
 
 def check_summaries(models: Sequence[str], examples: Sequence[str] | None, cells: NDArray[Any], *, source: str) -> None:

@@ -59,6 +59,29 @@ def one_spelling(
     return read, found
 
 
+def free_answers(columns: Sequence[Column]) -> list[Column]:
+    """Columns of numbers as text, one for each number, where some are no whole ones; others as they are.
+
+    Examples
+    --------
+    >>> free_answers([[0.5, 2.0, None], [0.25, 2, 7]])
+    [['0.5', '2', None], ['0.25', '2', '7']]
+    >>> free_answers([[1.0, 2], ["1", "x"]])
+    [[1.0, 2], ['1', 'x']]
+    """
+    listed = [_listed(column) for column in columns]
+    fractions = any(isinstance(v, float) and math.isfinite(v) and not v.is_integer() for cells in listed for v in cells)
+    if not fractions:
+        return list(columns)
+    return [[_answer(value) for value in cells] for cells in listed]
+
+
+def _answer(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return value
+    return spelled(value) or repr(value)
+
+
 def _listed(column: Column) -> list[Any]:
     """Plain values; None where a cell is masked or nothing."""
     values = column.tolist() if isinstance(column, np.ndarray) else list(column)  # masked ones become None

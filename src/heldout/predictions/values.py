@@ -133,7 +133,7 @@ def read_cells(values: ArrayLike, codes: Codes, *, what: str) -> Cells:
         if broken.any():
             raise InputError(
                 f"{what}: {cells[broken][0]:g} is not a class number; give the class that each model predicted "
-                "(of scores, the argmax)."
+                '(of scores, the argmax), or, of answers that are numbers, say `classes="any"`.'
             )
         long = np.abs(cells) >= WHOLE_FLOATS
         if long.any():
