@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from heldout.attack.inputs import read_named_labels, read_prior
@@ -261,3 +262,16 @@ def test_bad_prior_classes(rng, said, words):
         stress(prior=prior, prior_classes=said, queries=5)
     with pytest.raises(InputError, match="`prior_classes` lacks 'dog'; the classes of the labels are"):
         stress(labels=["ape", "cat", "dog"] * 2, prior=np.full((6, 2), 0.5), prior_classes=["ape", "cat"], queries=5)
+
+
+@pytest.mark.parametrize("written", ["csv", "index", "parquet"])
+def test_a_prior_as_pandas_writes_an_array(tmp_path, rng, written):
+    """Whose columns are called 0, 1, 2 and so on: class numbers are no first line of numbers."""
+    prior = rng.dirichlet(np.ones(3), 20)
+    frame = pd.DataFrame(prior)
+    path = tmp_path / f"prior.{'parquet' if written == 'parquet' else 'csv'}"
+    if written == "parquet":
+        frame.rename(columns=str).to_parquet(path)
+    else:
+        frame.to_csv(path, index=written == "index")
+    np.testing.assert_allclose(read_prior(path, m=3)[0], prior)

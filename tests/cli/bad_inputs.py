@@ -316,7 +316,7 @@ def _tables(folder: Path, rng) -> None:
     text("ragged.csv", "id,label,a,b", "0,1,1,1", "1,0,0")
     text("samename.csv", "id,label,a,a", "0,1,1,1", "1,0,0,1")
     text("sameid.csv", "id,label,a,b", "x,1,1,1", "x,0,0,1")
-    text("outside.csv", "id,label,a,b", "0,0,0,1", "1,1,1,0", "2,7,1,1")
+    text("outside.csv", "id,label,a,b", "0,1,0,1", "1,1,0,0", "2,7,6,6")
     text("unsaid.csv", "id,label,a,b", "x,0,0,NA", "y,1,1,1")
     text("nan.csv", "id,label,a,b", "0,0,nan,1.0", "1,1,1.0,1.0")
     text("onemodel.csv", "id,label,only", "0,0,0", "1,1,1")
@@ -333,6 +333,7 @@ def _tables(folder: Path, rng) -> None:
     text("overone.csv", "id,a,b", "1,1.0000001,0", "2,0.5,1")
     text("running.csv", "label,a,lfd", *(f"{row},{i}" for i, row in enumerate(five)))
     text("born.csv", "label,a,born", *(f"{row},{1950 + i % 9}" for i, row in enumerate(five)))
+    text("metadata.csv", "id,label,a,year,age", *(f"{i},{row},{i},{i}" for i, row in enumerate(five)))
     text("meanrow.csv", "id,a,b", "0,1,0", "1,1,1", "Mean,1,0.5")
     text("meanmodel.csv", "model,q1,q2", "a,1,0", "b,1,1", "average,1,0.5")
     text("meanlong.csv", "model,id,correct", *(f"{m},{i},1" for m in ("a", "b", "overall") for i in range(2)))
@@ -764,7 +765,9 @@ POOLS = [
     Bad("budget", "alike.csv", "the model names 'a' and 'a ' look alike"),
     Bad("budget", "overone.csv", "'a' holds 1.0000001 on the example '1', but scores lie between 0"),
     Bad("budget", "running.csv", "say that these are the ids with --ids-key lfd, or leave it out with --exclude lfd"),
-    Bad("budget", "born.csv", "--unread 1950, or give the number of classes (--classes)"),
+    Bad(
+        "budget", "born.csv", "give the number of classes, such as --classes 1959, or --classes any if answers are free"
+    ),
     Bad(
         "budget", "meanrow.csv", "'Mean' looks like a summary of the examples, and no example: take it out of the file"
     ),
@@ -775,6 +778,7 @@ POOLS = [
     ),
     Bad("budget", "meanlong.csv", "'overall' looks like a summary of the models"),
     Bad("compare", "meanlong.csv a overall", "'overall' looks like a summary of the models"),
+    Bad("budget", "metadata.csv", "leave them out with --exclude year --exclude age, or rename what is one"),
     Bad("budget", "meanexample.json", "'total' looks like a summary of the examples"),
     Bad("budget", "summedup.csv", "'Mean' looks like no model's: leave it out with --exclude Mean"),
     Bad("budget", "latin.csv", "latin.csv is not UTF-8 text: byte 19 is 0xe4. If it is Latin-1"),

@@ -47,7 +47,7 @@ def files(tmp_path_factory):
     write("long.csv", "model,id,seen", [(m, f"q{j}", int(i < 6 and j < 30)) for i, m in enumerate(names)
           for j in range(60)])  # fmt: skip
     write("others.csv", "model,cutoff", zip(names, cutoffs[::-1], strict=True))
-    write("families.csv", "model,cutoff,family", [(*row, f"f{i // 3}") for i, row in
+    write("families.csv", "model_name,training_cutoff,family", [(*row, f"f{i // 3}") for i, row in
           enumerate(zip(names, cutoffs, strict=True))])  # fmt: skip
     write("seen.csv", ",".join(["id", *names]), [(f"q{j}", *[int(j < 30)] * 6, *[0] * 6) for j in range(60)])
     return folder

@@ -323,7 +323,7 @@ def test_missing_cells_months_and_unknowns():
     right, cutoffs, _ = small(rng)
     gaps = rng.random(right.shape) < 0.1
     table = Predictions.from_correct(right, observed=~gaps, columns={"day": [*DATES[:-1], ""], "kind": ["a", "b"] * 30})
-    cutoffs[0] = None
+    cutoffs[0] = "N/A"
     result = exposure(table, dates="day", cutoffs=cutoffs, strata=["kind"], n_resamples=99, scan=False)
     assert (result.n_missing, result.n_undated, result.n_unknown) == (int(gaps.sum()), 1, 1)
     assert [s.name for s in result.strata] == ["a", "b"]

@@ -383,6 +383,20 @@ def test_what_files_hold_besides_is_counted(tmp_path):
     assert Oddities(n=3).sentences("the control") == ()
 
 
+@pytest.mark.parametrize("order", [("label", "class"), ("class", "label"), ("y", "target")])
+def test_classes_said_twice_in_a_csv(folder, tmp_path, order):
+    """Numbers beside the names of the same classes are one label."""
+    number, name = order if order[0] == "label" else order[::-1]
+    rows = [{"file": "cat/0.png", number: 1, name: "cat"}, {"file": "dog/0.png", number: 0, name: "dog"}]
+    table = tmp_path / "labels.csv"
+    table.write_text("\n".join(",".join(str(row[key]) for key in ("file", *order)) for row in rows) + "\n")
+    table.write_text(f"file,{order[0]},{order[1]}\n" + table.read_text())
+    source = open_source(folder, labels=table)
+    assert (source.labels.tolist(), source.class_names) == ([1, 0], ["dog", "cat"])
+    table.write_text(table.read_text() + f"cat/1.png,{'1,dog' if order[0] == number else 'dog,1'}\n")  # another class
+    refuses("several columns that could be the label", open_source, folder, labels=table)
+
+
 def test_bad_csv(folder, tmp_path):
     table = tmp_path / "labels.csv"
     refuses("cannot read the label table", open_source, folder, labels=table)

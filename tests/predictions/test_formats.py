@@ -596,3 +596,46 @@ class TestRepeatedKeys:
                 archive.writestr(name, text)
         with pytest.raises(InputError, match=r"x\.eval: the key 'task' stands more than once"):
             load_predictions(tmp_path / "x.eval")
+
+
+@pytest.mark.parametrize("orient", ["columns", "list", "records"])
+@pytest.mark.parametrize("ids", [True, False])
+def test_json_as_pandas_writes_it(orient, ids, tmp_path):
+    """Columns of lists were taken for lists of solved tasks or of trials, and the labels for a model."""
+    frame = pd.DataFrame({"id": list("xyz"), "label": [0, 1, 1], "a": [0, 1, 0], "b": [1, 1, 1]})
+    frame = frame if ids else frame.drop(columns="id")
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps(frame.to_dict("list")) if orient == "list" else frame.to_json(orient=orient))
+    pool = load_predictions(path)
+    assert (pool.names, pool.correct.sum(axis=1).tolist()) == (("a", "b"), [2, 2])
+    assert pool.ids == (("x", "y", "z") if ids else ("0", "1", "2") if orient == "columns" else None)
+
+
+def test_json_of_texts_in_columns(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"id": ["x", "y"], "label": ["cat", "dog"], "a": ["cat", "cat"]}))
+    assert load_predictions(path).correct.tolist() == [[True, False]]
+
+
+@pytest.mark.parametrize("written", ["capitalize", "lower", "upper"])
+@pytest.mark.parametrize("labels", [[0, 1, 1, 0], [False, True, True, False]])
+def test_true_and_false_beside_1_and_0(labels, written, tmp_path):
+    """A threshold gives booleans where labels are 1 and 0, and some classifiers numbers where labels are booleans."""
+    frame = pd.DataFrame({
+        "label": labels, "numbers": [0, 1, 0, 0], "marks": [False, True, True, True], "odd": ["1", "True", "ERR", "0"],
+    })  # fmt: skip
+    cells = [
+        [getattr(str(cell), written)() if isinstance(cell, bool) else str(cell) for cell in row]
+        for row in frame.to_numpy().tolist()
+    ]
+    path = tmp_path / "t.csv"
+    path.write_text("\n".join(",".join(row) for row in [list(frame.columns), *cells]) + "\n")
+    for given in (path, frame):
+        assert load_predictions(given).correct.sum(axis=1).tolist() == [3, 3, 2]
+
+
+def test_an_index_that_pandas_reset_beside_ids(tmp_path):
+    frame = pd.DataFrame({"id": list("xyz"), "label": [0, 1, 1], "a": [0, 1, 0]}).reset_index().reset_index()
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    pool = load_predictions(tmp_path / "t.csv")
+    assert (pool.names, pool.ids) == (("a",), ("x", "y", "z"))

@@ -276,3 +276,34 @@ def test_long_numbers_beside_short_ones(tmp_path):
     assert as_csv(columns, tmp_path).correct.tolist() == [[True, False, True], [True, True, False]]
     columns = {"id": list("xyz"), "label": [2**54 + 1, 2, 2], "a": [2**54 + 2, "2.0", 2], "b": [2**54 + 1, 2, 3]}
     assert as_csv(columns, tmp_path).correct.tolist() == [[False, True, True], [True, True, False]]
+
+
+@pytest.mark.parametrize("made", ["frame", "csv", "json", "long", "arrays"])
+def test_answers_that_are_decimal_numbers(made, tmp_path):
+    """They are no classes, and compared by value where answers are said to be free."""
+    frame = pd.DataFrame(
+        {"id": list("wxyz"), "label": [3.5, 2, 0.25, 7], "a": [3.5, 2, 0.5, 7], "b": [3, 2.0, 0.250, 8]}
+    )
+
+    def read(**options):
+        if made == "arrays":
+            return Predictions.from_arrays(frame[["a", "b"]].to_numpy().T, frame["label"], names=["a", "b"], **options)
+        given = frame
+        if made == "csv":
+            given = tmp_path / "t.csv"
+            given.write_text("id,label,a,b\nw,3.50,3.5,3\nx,2,2.0,2\ny,.25,0.5,0.250\nz,7,7,8\n")
+        elif made == "json":
+            given = tmp_path / "t.json"
+            frame.to_json(given, orient="records")
+        elif made == "long":
+            given = frame.melt(["id", "label"], var_name="model", value_name="prediction")
+        return load_predictions(given, **options)
+
+    with pytest.raises(InputError, match=r"3.5 is not a class number.*`classes=\"any\"`"):
+        read()
+    assert read(classes="any").correct.sum(axis=1).tolist() == [3, 2]
+
+
+def test_decimal_answers_that_were_not_given():
+    pool = Predictions.from_arrays([[0.5, np.nan, 2]], [0.5, 1, 2], missing="nan", classes="any")
+    assert (pool.correct.sum(), pool.n_missing) == (2, 1)

@@ -47,7 +47,11 @@ made_as = pytest.mark.parametrize("made", [as_csv, as_parquet, as_jsonl, as_fram
 
 @made_as
 @pytest.mark.parametrize(
-    "name", ["item_id", "example", "case", "uid", "qid", "row_number", "#", "No.", "key", "problem"]
+    "name",
+    [
+        *("item_id", "example", "case", "uid", "qid", "row_number", "#", "No.", "key", "problem"),
+        *("ImageId", "questionID", "Q#", "question", "row", "line"),
+    ],
 )
 @pytest.mark.parametrize("first", [0, 1, 3001])
 def test_what_numbers_the_examples_is_their_id(name, first, made, tmp_path):
@@ -61,6 +65,22 @@ def test_what_numbers_the_examples_is_their_id(name, first, made, tmp_path):
 def test_ids_that_are_text(made, tmp_path):
     pool = load_predictions(made(table(uid=[f"x{i}" for i in range(N)]), tmp_path))
     assert (pool.names, pool.ids[0]) == (("A", "B", "C"), "x0")
+
+
+@made_as
+@pytest.mark.parametrize("name", ["filename", "image", "file_path", "Image Name", "url"])
+def test_names_of_files_are_ids(name, made, tmp_path):
+    files = [f"img_{i:03}.png" for i in range(N)]
+    pool = load_predictions(made(table(**{name: files}), tmp_path))
+    assert (pool.names, pool.ids) == (("A", "B", "C"), tuple(files))
+
+
+def test_files_of_models_are_joined_by_names_of_pictures(tmp_path):
+    """Rows in another order were put beside each other by row."""
+    rows = [("1.png", 1), ("2.png", 0), ("3.png", 0)]
+    for model, order in (("a", rows), ("b", rows[::-1])):
+        pd.DataFrame(order, columns=["filename", "correct"]).to_csv(tmp_path / f"{model}.csv", index=False)
+    assert load_predictions(tmp_path).correct.astype(int).tolist() == [[1, 0, 0], [1, 0, 0]]
 
 
 def test_numbers_without_labels(tmp_path):
@@ -101,6 +121,20 @@ def test_a_code_in_most_cells(made, tmp_path):
         load_predictions(path)
     assert load_predictions(path, unread="-1").correct.sum(axis=1).tolist() == [48, 36, 24, 10]
     assert load_predictions(path, missing=-1).observed.sum(axis=1).tolist() == [60, 60, 60, 10]
+
+
+@made_as
+def test_many_numbers_of_no_class(made, tmp_path):
+    """Which are no code: classes of a larger model, or free answers."""
+    frame = table(D=np.where(np.arange(N) < 20, table()["label"], np.arange(N) + 100))
+    frame.loc[59, "D"] = 100  # twice
+    with pytest.raises(
+        InputError, match=r"'D' holds numbers such as \d+ in 40 of 60.*`classes=159`, or `classes=\"any\"`"
+    ):
+        load_predictions(made(frame, tmp_path))
+    for classes in (159, "any"):
+        pool = load_predictions(made(frame, tmp_path), classes=classes)
+        assert pool.correct.sum(axis=1).tolist() == [48, 36, 24, 20]
 
 
 @pytest.mark.parametrize(
@@ -159,6 +193,15 @@ def test_pandas_index_in_other_layouts(tmp_path):
     assert load_predictions(tmp_path / "doubled.parquet").ids is None
 
 
+def test_all_columns_that_are_no_models_are_named_at_once():
+    frame = table(id=np.arange(N), difficulty=table()["label"], year=1999, age=31)
+    with pytest.raises(
+        InputError, match=r"'difficulty', 'year', 'age' look .*`exclude='difficulty'` `exclude='year'` `exclude='age'`,"
+    ):
+        load_predictions(frame)
+    assert load_predictions(frame, exclude=["difficulty", "year", "age"]).names == ("A", "B", "C")
+
+
 @pytest.mark.parametrize("name", ["mean", "Average", "AVG", "overall", "Total", "pass rate", "accuracy"])
 def test_what_sums_up_others(name, tmp_path):
     marks = {"a": [1, 0, 1], "b": [1, 1, 0]}
@@ -167,7 +210,7 @@ def test_what_sums_up_others(name, tmp_path):
         load_predictions(wide.assign(**{name: [1, 0.5, 0.5]}))
     assert load_predictions(wide.assign(**{name: [1, 0.5, 0.5]}), exclude=name).names == ("a", "b")
     with pytest.raises(InputError, match=rf"'{name}' looks like a summary of the examples.*another id"):
-        load_predictions(wide.replace("z", name))
+        load_predictions(pd.concat([wide, pd.DataFrame({"id": [name], "a": [2 / 3], "b": [2 / 3]})]))
     rows = pd.DataFrame({"model": ["a", "b", name], "x": [1, 0, 0.5], "y": [1, 1, 1]})
     with pytest.raises(InputError, match=rf"'{name}' looks like a summary of the models.*exclude='{name}'"):
         load_predictions(rows)
@@ -176,6 +219,21 @@ def test_what_sums_up_others(name, tmp_path):
         load_predictions(rows[:2].rename(columns={"y": name}))
     with pytest.raises(InputError, match=r"also the name of a usual column; save as \.npz"):
         Predictions.from_correct([[1, 0]], names=[name]).save(tmp_path / "x.csv")
+
+
+@pytest.mark.parametrize("name", ["mean", "total", "sum", "average"])
+def test_an_example_that_is_called_like_a_summary(name):
+    """Words are ids, too; where every cell is right or wrong it is no mean of them."""
+    ids = ["bank", "run", name, "plant"]
+    marks = pd.DataFrame({"id": ids, "a": [1, 0, 1, 1], "b": [1, 1, 0, 0]})
+    assert load_predictions(marks).ids == tuple(ids)
+    rows = pd.DataFrame(
+        {"model": ["a"] * 4 + ["b"] * 4, "id": ids * 2, "prediction": [0, 1] * 4, "label": [0, 1, 1, 0] * 2}
+    )
+    assert load_predictions(rows).ids == tuple(ids)
+    for summary in ("overall", "median"):  # which may well be right or wrong
+        with pytest.raises(InputError, match=f"'{summary}' looks like a summary of the examples"):
+            load_predictions(marks.replace(name, summary))
 
 
 class TestOneModelBesideOthers:
@@ -195,6 +253,38 @@ class TestOneModelBesideOthers:
         frame = pd.DataFrame({"id": [1, 2, 3], "gpt": [1, 0, 1], "correct": [1, 1, 0]})
         with pytest.raises(InputError, match="'gpt' beside it looks like"):
             load_predictions(frame)
+
+    @pytest.mark.parametrize("name", ["is_long", "has_code", "prob_1"])
+    def test_what_is_known_of_examples_is_no_model_by_its_name(self, name):
+        frame = pd.DataFrame({"id": range(4), "correct": [1, 1, 0, 1], name: [0, 1, 1, 0]})
+        assert load_predictions(frame).correct.tolist() == [[True, True, False, True]]
+
+    @pytest.mark.parametrize("name", ["score", "passed", "pass@1", "exact_match"])
+    def test_scores_beside_texts_are_the_only_model(self, name, tmp_path):
+        """What harnesses write of one model: HumanEval has task_id, completion, result and passed."""
+        frame = pd.DataFrame(
+            {"task_id": ["t/0", "t/1"], "completion": ["x", "y"], "result": ["passed", "failed"], name: [1, 0]}
+        )
+        for given in (frame, as_csv(frame, tmp_path), as_jsonl(frame, tmp_path)):
+            assert load_predictions(given).correct.tolist() == [[True, False]]
+        beside = frame.assign(latency=[3.5, 0.25])  # another model's scores?
+        with pytest.raises(InputError, match=rf"'{name}' looks like the scores of one model.*correct_key='{name}'"):
+            load_predictions(beside)
+        assert load_predictions(beside, correct_key=name).correct.tolist() == [[True, False]]
+
+    def test_several_rows_of_an_example_may_be_trials_of_the_only_model(self):
+        frame = pd.DataFrame(
+            {"task_id": ["t/0", "t/0", "t/1"], "completion": list("xyz"), "passed": [True, False, True]}
+        )
+        with pytest.raises(InputError, match=r"more than one row for the example 't/0'.*`repeats=\"trials\"`"):
+            load_predictions(frame)
+        assert load_predictions(frame, repeats="trials").scores.tolist() == [[0.5, 1.0]]
+
+    def test_predictions_without_labels(self):
+        frame = pd.DataFrame({"text": ["x", "y", "z"], "true": [0, 1, 1], "pred": [0, 1, 0]})
+        with pytest.raises(InputError, match=r"'pred' looks like what a model predicted.*`labels_key`"):
+            load_predictions(frame)
+        assert load_predictions(frame, labels_key="true").correct.tolist() == [[True, True, False]]
 
     def test_what_else_is_said_of_one_model(self):
         """A confidence, a length or a remark is no model."""
@@ -252,4 +342,5 @@ def test_names_that_look_alike(names):
 
 
 def test_names_that_do_not():
-    assert Predictions.from_correct([[1, 0], [0, 1], [1, 1]], names=["a", "A", "a b"]).n_models == 3
+    for names in (("a", "A", "a b"), ("R2", "R\u00b2", "R\u2082"), ("GPT\u2122", "GPTTM", "GPT")):
+        assert Predictions.from_correct([[1, 0], [0, 1], [1, 1]], names=names).n_models == 3

@@ -125,11 +125,11 @@ def test_select():
 
 def test_classes():
     """A class that nobody predicts is no slip once the classes are known."""
-    cells, labels = [[0, 1, 1], [1, 1, 0]], [0, 1, 2]
-    with pytest.raises(InputError, match="label 2 of example 2 lies outside 0 to 1"):
+    cells, labels = [[0, 0, 1], [0, 0, 1]], [0, 1, 2]  # and would be right more often, were they counted from 1
+    with pytest.raises(InputError, match=r"label 2 of example 2 lies outside 0 to 1.*`classes=3`"):
         Predictions.from_arrays(cells, labels)
     for classes in (3, [0, 1, 2], "any"):
-        assert Predictions.from_arrays(cells, labels, classes=classes).correct.sum() == 3
+        assert Predictions.from_arrays(cells, labels, classes=classes).correct.sum() == 2
     with pytest.raises(InputError, match="label 2 of example 'z' lies outside 0 to 1"):
         Predictions.from_arrays(cells, labels, classes=2, ids=["x", "y", "z"])
     with pytest.raises(InputError, match="the prediction 3 lies outside 0 to 2"):
@@ -197,6 +197,45 @@ class TestEachModelsNumbering:
         assert Predictions.from_arrays([self.SOUND, said], self.LABELS).correct[1].sum() == 30
 
 
+class TestClassesThatNobodyPredicts:
+    """They are no slip where models are not right more often one off, and the data say what else they are."""
+
+    @pytest.mark.parametrize(
+        ("labels", "said"),
+        [
+            ([0] * 70 + [1] * 30, [0] * 100),  # of a majority, alone
+            ([0] * 150 + [1] * 45 + [2] * 5, [0] * 140 + [1] * 60),  # a rare class
+            ([3, 7, 1, 9, 2], [3, 7, 1, 8, 2]),  # five rows of ten classes
+            ([1, 2, 3, 4, 5] * 8, [1, 2, 3, 4, 4] * 8),  # ratings
+        ],
+    )
+    def test_read(self, labels, said):
+        right = sum(a == b for a, b in zip(labels, said, strict=True))
+        assert Predictions.from_arrays([said], labels).correct.sum() == right
+
+    def test_one_example_of_each_of_many_classes(self):
+        labels = np.arange(1000)
+        said = np.where(labels % 4 == 3, (labels + 500) % 1000, labels)
+        assert Predictions.from_arrays([said], labels).correct.sum() == 750
+
+    @pytest.mark.parametrize(
+        ("labels", "said", "classes"),
+        [
+            (np.tile(np.arange(1, 11), 9), np.tile([1, 2, 3, 4, 5, 6, 7, 8, 9, 0], 9), 11),  # 10 for 0, as in SVHN
+            ([0, 1, 2] * 20 + [255] * 4, [0, 1, 2] * 20 + [1] * 4, 256),  # 255 for what is not labelled
+            ([0, 1, 2] * 20 + [-1] * 4, [0, 1, 2] * 20 + [1] * 4, '"any"'),
+            ([0] * 70 + [1] * 30, [1] * 100, 2),
+            (np.arange(50) % 5 + 1, np.arange(50) % 5, 6),
+        ],
+    )
+    def test_refused(self, labels, said, classes):
+        with pytest.raises(InputError, match=rf"range of all predictions.*`classes={classes}`"):
+            Predictions.from_arrays([said], labels)
+        known = "any" if classes == '"any"' else classes
+        if np.equal(labels, said).any():
+            assert Predictions.from_arrays([said], labels, classes=known).n_models == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -206,7 +245,10 @@ class TestEachModelsNumbering:
         ({"ids": [1, 2, 2, 3]}, "example '2' is there more than once"),
         ({"ids": [1, 2]}, "2 ids for 4 examples"),
         ({"labels": [0, 1, 2]}, r"shape \(2, 4\) but there are 3 labels"),
-        ({"labels": [1, 2, 3, 3]}, "label 3 of example 2 lies outside 0 to 2.*from 0 and the other from 1.*`classes`"),
+        (
+            {"labels": [1, 2, 3, 3]},
+            "label 3 of example 2 lies outside 0 to 2.*from 0 and the other from 1.*`classes=4`",
+        ),
         ({"labels": [0, 1, 2, -1]}, "label -1 of example 3 lies outside"),
         ({"labels": [0, 1, 2, None]}, "example 3 has no label"),
         ({"labels": [0, 1, 2, np.nan]}, "labels: NaN stands in 1 of 4 cells"),

@@ -40,7 +40,7 @@ exit codes: 0 fine, 1 p below --fail-under, or it cannot be judged from this tab
 130 stopped (continue with --resume)
 """
 SLOW = 2e7  # cells of all tables that take more than half a minute or so without numba
-MODEL = ("model", "name", "models", "names", "system")
+MODEL = ("model", "name", "models", "names", "model_name", "model_names", "system")
 CUTOFF = ("cutoff", "cutoffs", "training_cutoff", "knowledge_cutoff", "cutoff_date")
 FAMILY = ("family", "families", "lineage", "base", "base_model")
 DATE = ("date", "dates", "released", "release_date", "contest_date", "published", "created")

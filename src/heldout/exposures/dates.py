@@ -19,7 +19,7 @@ TIME = r"[Tt ]\d{1,2}:[0-5]\d(?::[0-5]\d(?:[.,]\d+)?)?(?: ?(?:[Zz]|UTC|GMT|[+-]\
 ISO = re.compile(rf"(\d{{4}})-(\d{{1,2}})(?:-(\d{{1,2}})(?:{TIME})?)?")
 SLASHED = re.compile(r"(\d{4})[/.](\d{1,2})(?:[/.](\d{1,2}))?")
 TENTH = re.compile(r"\d{4}\.(10?)")  # what October is as a number, 2023.10, and as it is written
-UNKNOWN = ("", "nan", "nat", "none", "null", "unknown", "?", "-")
+UNKNOWN = ("", "nan", "nat", "na", "n/a", "<na>", "none", "null", "unknown", "?", "-")
 
 
 def read_dates(values: Sequence[Any], names: Sequence[str], *, what: str) -> Days:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
@@ -249,10 +249,11 @@ def _listed(root: Path, table: Path) -> _Listed:
     if (root / header[0]).is_file():
         raise InputError(f"{table}: the first line names a picture; put a header such as `file,label` above it.")
     header = [name.strip() for name in header]
-    file_at, label_at = _places(header, str(table))
 
     def column(at: int) -> list[str]:
         return [row[at] if at < len(row) else "" for row in rows]
+
+    file_at, label_at = _places(header, column, str(table))
 
     names, labels = column(file_at), [value.strip() for value in column(label_at)]
     if len(set(names)) < len(names):
@@ -267,12 +268,17 @@ def _listed(root: Path, table: Path) -> _Listed:
     return _Listed(names, labels, header[label_at], columns)
 
 
-def _places(header: Sequence[str], table: str) -> tuple[int, int]:
-    """Where file names and labels stand; refused where the header leaves open which column is the label."""
+def _places(header: Sequence[str], column: Callable[[int], list[str]], table: str) -> tuple[int, int]:
+    """Where file names and labels stand; refused where the header leaves open which column is the label.
+
+    Numbers of classes beside their names are one label, said twice.
+    """
     twice = next((name for name in header if name and header.count(name) > 1), None)
     if twice is not None:
         raise InputError(f"{table} has two columns {twice!r}; rename or leave out one of them.")
     labels = [i for i, name in enumerate(header) if plain_name(name) in LABEL_NAMES]
+    if len(labels) > 1:
+        labels = _said_twice({i: column(i) for i in labels}) or labels
     if len(labels) > 1:
         raise InputError(
             f"{table} has several columns that could be the label ({quoted([header[i] for i in labels])}); leave out "
@@ -286,6 +292,22 @@ def _places(header: Sequence[str], table: str) -> tuple[int, int]:
     files = [i for i, name in enumerate(header) if i not in labels and plain_name(name) in FILE_NAMES]
     file_at = files[0] if files else next(i for i in range(len(header)) if i not in labels)
     return file_at, labels[0] if labels else 1 - file_at
+
+
+def _said_twice(columns: Mapping[int, list[str]]) -> list[int]:
+    """The column of numbers, where the others name the same classes; empty where they do not.
+
+    Examples
+    --------
+    >>> _said_twice({1: ["cat", "dog"], 2: ["0", "1"]}), _said_twice({1: ["cat", "cat"], 2: ["0", "1"]})
+    ([2], [])
+    """
+    numbered = [i for i, values in columns.items() if all(value.strip().isdecimal() for value in values)]
+    if len(numbered) != 1:
+        return []
+    own = columns[numbered[0]]
+    pairs = [(len(set(own)), len(set(zip(own, other, strict=True))), len(set(other))) for other in columns.values()]
+    return numbered if all(len(set(counts)) == 1 for counts in pairs) else []
 
 
 def _names_beside(listed: _Listed) -> list[str] | None:

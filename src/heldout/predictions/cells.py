@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError
-from heldout.predictions.text_cells import one_spelling
-from heldout.predictions.values import Codes, as_array, first_there, plain, read_cells
+from heldout.predictions.text_cells import free_answers, one_spelling
+from heldout.predictions.values import NAN, Codes, as_array, first_there, is_gap, plain, read_cells
 
 
 def read_predictions(
@@ -36,6 +36,23 @@ def read_predictions(
             "different kinds; give both as class numbers or both as class names."
         )
     return said, truth, seen
+
+
+def as_answers(predictions: ArrayLike, labels: ArrayLike, codes: Codes) -> tuple[ArrayLike, ArrayLike]:
+    """Predictions and labels as text, where they are numbers of which some are no whole ones; else as they are."""
+    arrays = [as_array(cells, what=what) for cells, what in ((predictions, "predictions"), (labels, "labels"))]
+    if any(isinstance(cells, np.ma.MaskedArray) or cells.dtype.kind not in "ifO" for cells in arrays):
+        return predictions, labels
+    flat = [cells.ravel() for cells in arrays]
+    said, truth = free_answers(flat)
+    if said is flat[0]:
+        return predictions, labels
+    if NAN in codes:
+        codes.meet(NAN)
+        said = [None if is_gap(value) else value for value in said]
+    read = (np.array([*values, None], dtype=object)[:-1] for values in (said, truth))
+    first, second = (values.reshape(cells.shape) for values, cells in zip(read, arrays, strict=True))
+    return first, second
 
 
 def _one_spelling(said: NDArray[Any], truth: NDArray[Any], codes: Codes) -> tuple[NDArray[Any], NDArray[Any]]:

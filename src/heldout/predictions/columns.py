@@ -32,10 +32,19 @@ from heldout.predictions.keys import (
     Options,
 )
 from heldout.predictions.long_table import Trials, long_table
+from heldout.predictions.numbering import ANY_CLASS
 from heldout.predictions.strays import check_agreement, check_alone, check_names, check_values, id_column, with_index
 from heldout.predictions.table import Predictions, make_table
-from heldout.predictions.text_cells import Column, is_score, looks_numeric, one_spelling, text_classes, text_marks
-from heldout.predictions.values import Codes, as_text, id_texts, is_gap, listing
+from heldout.predictions.text_cells import (
+    Column,
+    free_answers,
+    is_score,
+    looks_numeric,
+    one_spelling,
+    text_classes,
+    text_marks,
+)
+from heldout.predictions.values import as_text, id_texts, is_gap, listing
 
 
 def from_columns(
@@ -85,14 +94,14 @@ def from_columns(
         return _wide(read, example, roles.get("labels"), options, source=source, text=text, beside=beside)
     ids = None if example is None else id_texts(columns[example], source=source)
     if "labels" in found and "correct" not in found:
-        (said,), truth = _read_classes([found["predictions"]], found["labels"], options.codes, source=source, text=text)
+        (said,), truth = _read_classes([found["predictions"]], found["labels"], options, source=source, text=text)
         found = {"predictions": said, "labels": truth}
     elif text:
         found = {"correct": text_marks(found["correct"], options.codes)}
     if "correct" in found:
         found = {"scores": found["correct"]}
     rows = Trials.find(columns, options, source=source)
-    if model is None and not (rows.several and ids is not None):
+    if model is None and (ids is None or not (rows.several or len(set(ids)) < len(ids))):
         trials = rows.counts(found, len(next(iter(found.values()))), source=source)
         if "scores" in found:
             options.use("scale")
@@ -182,7 +191,12 @@ def _roles(
     model = find(MODEL, options.names_key)
     example = find(EXAMPLE, options.ids_key, weak=True)
     known = ROLE_NAMES | METADATA
-    others = [key for key in columns if key not in taken and plain_name(key) not in known]
+    labelled = pick(columns, options.labels_key, LABEL, source=source, noun="column", weak=True) is not None
+    others = [
+        key
+        for key, column in columns.items()
+        if key not in taken and plain_name(key) not in known and (labelled or _may_hold_scores(column))
+    ]
     # else other columns may be the models of a wide table
     alone = model is not None or all(options.exclude.fitting(key) for key in others)
     label = find(LABEL, options.labels_key)
@@ -200,6 +214,11 @@ def _roles(
     if label is None:
         said = None  # predictions without labels say nothing about who is right
     return model, example, {"predictions": said, "labels": label}
+
+
+def _may_hold_scores(column: Column) -> bool:
+    """Whether some cell is a score; without labels, one of texts, lists and the like is no model's."""
+    return any(is_score(value) and not is_gap(value) and value != "" for value in column[:1000])
 
 
 def _wide(
@@ -222,7 +241,7 @@ def _wide(
     if text and labels is None:
         cells = {key: text_marks(column, options.codes) for key, column in cells.items()}
     elif labels is not None:
-        read, labels = _read_classes(list(cells.values()), labels, options.codes, source=source, text=text)
+        read, labels = _read_classes(list(cells.values()), labels, options, source=source, text=text)
         cells = dict(zip(names, read, strict=True))
     check_values(cells, labels, options, source=source)
     if labels is None:
@@ -250,14 +269,18 @@ def _stack(columns: list[Column]) -> NDArray[Any]:
 
 
 def _read_classes(
-    said: list[Column], labels: Column, codes: Codes, *, source: str, text: bool
+    said: list[Column], labels: Column, options: Options, *, source: str, text: bool
 ) -> tuple[Sequence[Column], Column]:
     """Predictions and labels, each class in one spelling."""
+    codes = options.codes
     if not text:
         if "" in codes.unread:  # an empty cell is null here
             said = [["" if is_gap(v) and not isinstance(v, float) else v for v in column] for column in said]
-        return one_spelling(said, labels, codes, source=source)
-    *read, truth = text_classes([*said, labels], codes, labels=labels, source=source)
+        read, truth = one_spelling(said, labels, codes, source=source)
+    else:
+        *read, truth = text_classes([*said, labels], codes, labels=labels, source=source)
+    if isinstance(options.classes, str) and options.classes == ANY_CLASS:
+        *read, truth = free_answers([*read, truth])
     return read, truth
 
 

@@ -192,8 +192,11 @@ def read_csv(path: Path, options: Options) -> Predictions:
     return from_columns(csv_columns(path), options, source=path.name, name=stem_of(path), text=True)
 
 
-def csv_columns(path: Path) -> dict[str, Any]:
-    """Columns of a CSV with a header, all text; by commas, semicolons or tabs, as the header is."""
+def csv_columns(path: Path, *, numbered: bool = False) -> dict[str, Any]:
+    """Columns of a CSV with a header, all text; by commas, semicolons or tabs, as the header is.
+
+    `numbered` is as in `check_header`.
+    """
     limit = csv.field_size_limit(2**31 - 1)  # a long text is no damage
     try:
         with open_text(path) as f:
@@ -213,7 +216,7 @@ def csv_columns(path: Path) -> dict[str, Any]:
                 f"{path.name}: data row {i + 1} has {len(row)} cells where the header has {len(header)}; the file is "
                 "damaged or cut short."
             )
-    check_header(header, path.name)
+    check_header(header, path.name, numbered=numbered)
     return dict(zip(header, zip(*body, strict=True), strict=True))
 
 
@@ -226,8 +229,15 @@ def _delimiter(f: IO[str]) -> str:
     return max(widths, key=lambda mark: widths[mark])
 
 
-def check_header(header: list[str], source: str) -> None:
-    """Refuse names that are numbers, which a header is not, and names that occur twice."""
+def check_header(header: list[str], source: str, *, numbered: bool = False) -> None:
+    """Refuse names that are numbers, which a header is not, and names that occur twice.
+
+    Where columns are classes (`numbered`), 0, 1, 2 and so on are names, which pandas gives to those of an array.
+    """
+    if numbered and [cell for cell in header if cell] == [
+        str(i) for i in range(len([cell for cell in header if cell]))
+    ]:
+        return
     if all(re.fullmatch(r"-?\d*\.?\d*", cell) for cell in header):
         raise InputError(f"{source}: the first line holds numbers; put a header such as `id,label,model_a` above it.")
     twice = sorted({name for name in header if header.count(name) > 1})
@@ -240,8 +250,8 @@ def read_parquet(path: Path, options: Options) -> Predictions:
     return from_columns(parquet_columns(path), options, source=path.name, name=stem_of(path))
 
 
-def parquet_columns(path: Path) -> dict[str, Any]:
-    """Columns of a Parquet file; lists where cells are missing, else arrays."""
+def parquet_columns(path: Path, *, numbered: bool = False) -> dict[str, Any]:
+    """Columns of a Parquet file; lists where cells are missing, else arrays. `numbered` is as in `check_header`."""
     arrow = import_extra("pyarrow", extra="parquet")
     parquet = import_extra("pyarrow.parquet", extra="parquet")
     try:
@@ -249,7 +259,7 @@ def parquet_columns(path: Path) -> dict[str, Any]:
             table = f.read()
     except (OSError, arrow.ArrowException) as error:
         raise damaged(path, error, "parquet") from error
-    return _table_columns(table, path)
+    return _table_columns(table, path, numbered=numbered)
 
 
 def arrow_columns(path: Path) -> dict[str, Any]:
@@ -268,10 +278,10 @@ def arrow_columns(path: Path) -> dict[str, Any]:
     return _table_columns(table, path)
 
 
-def _table_columns(table: Any, path: Path) -> dict[str, Any]:
+def _table_columns(table: Any, path: Path, *, numbered: bool = False) -> dict[str, Any]:
     if not table.column_names:
         raise InputError(f"{path.name} has no columns; save the table again, with at least one column and one row.")
-    check_header(list(table.column_names), path.name)
+    check_header(list(table.column_names), path.name, numbered=numbered)
     columns = {
         name: column.to_pylist() if column.null_count else column.to_numpy()
         for name, column in zip(table.column_names, table.columns, strict=True)
@@ -296,6 +306,9 @@ def from_json(content: Any, path: Path, options: Options) -> Predictions:
         return from_rows(content, path, options)
     if not isinstance(content, dict):
         raise InputError(f"{file_name(path)} holds neither a list of rows nor an object of arrays.")
+    columns = harness.columns_of(content, options)
+    if columns is not None:
+        return from_columns(columns, options, source=file_name(path), name=stem_of(path))
     arrays = {key: value for key, value in content.items() if value is not None}
     return from_arrays_by_key(arrays, list(arrays), options, source=file_name(path), name=stem_of(path))
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from heldout.checks import plain_name
+from heldout.checks import EXAMPLE, LABEL, plain_name
 from heldout.errors import InputError
 from heldout.predictions import helm, livecodebench, swe_bench, terminal_bench
 from heldout.predictions.keys import CORRECT, Options
@@ -40,7 +40,7 @@ def runs_of(content: Any, path: Path, options: Options) -> list[Run] | None:
     """What a JSON file says of its runs; None where it is of no layout that is known here."""
     if isinstance(content, list):
         return _runs_of_list(content, path, options)
-    if not isinstance(content, dict) or not content:
+    if not isinstance(content, dict) or not content or columns_of(content, options) is not None:
         return None
     if _rows_with(content.get("results"), "task_id", "is_resolved"):
         return [terminal_bench.run(content["results"], path, options)]
@@ -58,6 +58,33 @@ def runs_of(content: Any, path: Path, options: Options) -> list[Run] | None:
         return _nested(content, path, options)
     if all(_holds_score(value, options) for value in content.values()) and not _known(content):
         return [_of_one_model(content, path, options)]
+    return None
+
+
+def columns_of(content: dict[str, Any], options: Options) -> dict[str, list[Any]] | None:
+    """The columns of an object that has one a key, as `DataFrame.to_json` and `to_dict` write them; None of others.
+
+    One is called as labels or ids are: models and tasks are not.
+
+    Examples
+    --------
+    >>> columns_of({"label": [0, 1], "a": [0, 0]}, Options())
+    {'label': [0, 1], 'a': [0, 0]}
+    >>> columns_of({"label": {"7": 0, "9": 1}, "a": {"7": 0, "9": 0}}, Options())
+    {'index': ['7', '9'], 'label': [0, 1], 'a': [0, 0]}
+    >>> columns_of({"a": {"x": 0, "y": 1}, "b": {"x": 0, "y": 0}}, Options()) is None
+    True
+    """
+    names = {plain_name(str(key)) for key in content}
+    if not names & {*LABEL.usual, *EXAMPLE.usual} or options.models_axis is not None:
+        return None
+    columns = list(content.values())
+    if all(isinstance(column, list) for column in columns):
+        flat = not any(isinstance(cell, list) for column in columns for cell in column)
+        return dict(content) if flat and columns[0] and len(set(map(len, columns))) == 1 else None
+    if all(isinstance(column, dict) and column and column.keys() == columns[0].keys() for column in columns):
+        index = {} if names & {*EXAMPLE.usual} else {"index": list(columns[0])}
+        return index | {key: list(column.values()) for key, column in content.items()}
     return None
 
 

@@ -26,13 +26,13 @@ CLOSE = 1e-3  # of the sum of probabilities to 1
 NUMBERED = re.compile(r"(.*?)(\d+)(\.0|\D*)")  # a heading such as p0, column_12 or 3.0: what surrounds the number
 
 
-def table_columns(path: Path) -> dict[str, Any]:
-    """Columns of any table, or the targets of a log."""
+def table_columns(path: Path, *, numbered: bool = False) -> dict[str, Any]:
+    """Columns of any table, or the targets of a log; those of `numbered` ones may be called 0, 1, 2 and so on."""
     suffix = suffix_of(path)
     if suffix in (".csv", ".tsv"):
-        return csv_columns(path)
+        return csv_columns(path, numbered=numbered)
     if suffix == ".parquet":
-        return parquet_columns(path)
+        return parquet_columns(path, numbered=numbered)
     if suffix == ".eval":
         return _rows(inspect_logs.samples_of(path), path)
     if suffix == ".jsonl":
@@ -146,7 +146,7 @@ class ItemTable:
 
 def score_columns(path: Path, classes: tuple[str, ...] | None, *, whole: bool) -> ItemTable | None:
     """A table of numbers, one column for each class, in the order of the file; None where it is not one."""
-    table = table_columns(path)
+    table = table_columns(path, numbered=True)
     known = set(classes or ())
     columns = {
         key: values

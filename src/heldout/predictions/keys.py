@@ -27,6 +27,7 @@ TRIAL = Role("trials_key", ("trial", "epoch", "attempt", "repetition", "repeat",
 COUNT = Role("trials_key", ("trials", "n_trials", "num_trials", "n_attempts", "attempts"))
 SUCCESSES = Role("correct_key", ("successes", "n_correct", "num_correct", "n_passed", "n_resolved", "n_successes"))
 INDEX = re.compile(r"|unnamed:_\d+(\.\d+)?")  # what pandas calls the index that it writes
+RESET = ("level_0", "index")  # and one that it makes a column
 ROLE_NAMES = frozenset(n for role in (MODEL, EXAMPLE, PREDICTION, LABEL, CORRECT) for n in role.usual + role.weak)
 STRONG_NAMES = frozenset(n for role in (MODEL, EXAMPLE, PREDICTION, LABEL, CORRECT) for n in role.usual)
 # Columns that are no model's where there are no labels; `answer` is the label of many data sets.
@@ -47,14 +48,19 @@ superclass is_hard
 METADATA = frozenset(_NO_MODELS.split())  # columns that stand beside those of models
 # Headings of ids, where the values are all different and most of them nobody's label.
 NUMBERING = re.compile(
-    r"#|nr\.?|no\.?|n|num|number|key|pk|uid|uuid|guid|[pqrs]id|rowid|item|items|example|case|record|entry|problem|sample"
-    r"|position|order|seq|sequence|level_\d+|.*_(id|uid|uuid|no\.?|nr|num|number|idx|index|key)"
+    r"#|nr\.?|no\.?|n|num|number|key|pk|uid|uuid|guid|[pqrs]id|rowid|items?|example|case|record|entry|problem|sample"
+    r"|position|order|seq|sequence|level_\d+|q|.+#|row|line|question|doc|document|sentence|utterance|frame|task"
+    r"|(file|image|img|picture|photo|audio|video|clip)(_?(id|file|name|path))?|path|url"
+    r"|.*_(id|uid|uuid|no\.?|nr|num|number|idx|index|key)"
 )
+CAMEL = re.compile(r"(?<=[a-z0-9])(?=(?:I[dD]|No|Nr|Num|Number|Idx|Index|Key)$)")  # where imageId, QuestionNo are cut
 # What sums up the models of an example, or the examples of a model.
 SUMMARIES = frozenset(("accuracy", "average", "avg", "mean", "median", "overall", "total", "sum", "std", "pass_rate"))
 _ASKED = """
 question prompt text input sentence problem instruction query context passage premise hypothesis choices options doc
 """
+# What is known of the examples, or of one model's prediction, and is no model by its name: is_long, has_code, prob_1.
+FEATURES = re.compile(r"(is|has|prob|proba)_.+")
 BESIDE = "column:"  # before the name of a column of examples in files that `save` writes
 _TOLD = """
 category categories subject topic task dataset domain language difficulty level date contest_date repo repository

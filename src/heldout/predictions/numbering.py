@@ -13,6 +13,7 @@ from heldout.predictions.fields import Fields
 from heldout.predictions.values import as_array, plain
 
 ANY_CLASS = "any"
+UNLIKELY = 0.05  # that nobody is right on some examples, given the others
 
 
 def check_numbering(table: Fields, classes: int | Sequence[Any] | str | None = None) -> None:
@@ -33,16 +34,7 @@ def check_numbering(table: Fields, classes: int | Sequence[Any] | str | None = N
     elif classes is not None and classes != ANY_CLASS:
         raise InputError(f'`classes` is {classes!r}; a number of classes, their names, or "any" is needed.')
     elif classes is None and labels.dtype.kind in "iu":
-        low, high = int(seen.min()), int(seen.max())
-        outside = (labels < low) | (labels > high)
-        if outside.any():
-            where = int(np.argmax(outside))
-            raise InputError(
-                f"{table.source}: the label {labels[where]} of example {_example(table, where)} lies outside {low} to "
-                f"{high}, the range of all predictions, so that one of the two may count classes from 0 and the other "
-                "from 1; renumber one of them, or give the number of classes (`classes`) if no model ever "
-                "predicts that class."
-            )
+        _check_range(table, seen)
         _check_each_model(table)
     if not table.cells.any():
         raise InputError(
@@ -51,6 +43,44 @@ def check_numbering(table: Fields, classes: int | Sequence[Any] | str | None = N
         )
     if not isinstance(classes, str):
         _check_never_right(table)
+
+
+def _check_range(table: Fields, seen: NDArray[Any]) -> None:
+    """A label that no model predicts, below or above all predictions, looks like another numbering.
+
+    It is none where models are not right more often one off, and the rest says what the label is: a class that nobody
+    predicts, where all that is predicted is some label and classes have no gaps; or a label of so few examples that
+    nobody need have been right on them. A label below 0 that nobody predicts is rather a code of no label.
+    """
+    assert table.labels is not None
+    labels = table.labels.astype(np.int64)
+    low, high = int(seen.min()), int(seen.max())
+    outside = (labels < low) | (labels > high)
+    if not outside.any():
+        return
+    least, most = int(labels.min()), int(labels.max())
+    found = np.unique(labels)
+    whole = len(found) == most - least + 1 and bool(np.isin(seen, found).all())
+    right = table.cells.any(axis=0)[~outside]
+    by_chance = ((len(right) - right.sum() + 1) / (len(right) + 2)) ** int(outside.sum())
+    if min(least, low) >= 0 and (whole or by_chance >= UNLIKELY) and not _better_one_off(table, labels):
+        return
+    where = int(np.argmax(outside))
+    known = max(most, high) + 1 if min(least, low) >= 0 else '"any"'
+    raise InputError(
+        f"{table.source}: the label {labels[where]} of example {_example(table, where)} lies outside {low} to "
+        f"{high}, the range of all predictions, so that one of the two may count classes from 0 and the other "
+        f"from 1; renumber one of them, or say with `classes={known}` that it is a class which no model ever predicts."
+    )
+
+
+def _better_one_off(table: Fields, labels: NDArray[np.int64]) -> bool:
+    """Whether models are right more often where one is added to, or taken from, all that they say."""
+    assert table.predictions is not None
+    said = table.predictions.astype(np.int64)
+    there = True if table.observed is None else table.observed
+    now, above, below = (int(((said + step == labels) & there).sum()) for step in (0, 1, -1))
+    return max(above, below) > now
 
 
 def _check_each_model(table: Fields) -> None:

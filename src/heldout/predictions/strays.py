@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from heldout.checks import EXAMPLE, LABEL, pick, plain_name
 from heldout.errors import InputError
 from heldout.predictions.keys import (
+    CAMEL,
+    CORRECT,
+    FEATURES,
     INDEX,
     LABEL_LIKE,
     METADATA,
@@ -20,6 +24,7 @@ from heldout.predictions.keys import (
     NEVER_MODELS,
     NUMBERING,
     PREDICTION,
+    RESET,
     ROLE_NAMES,
     SUMMARIES,
     Options,
@@ -31,6 +36,10 @@ from heldout.predictions.values import Codes, is_gap, listing, plain
 PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # an index without a name, as pandas writes it to Parquet
 OF_IDS = re.compile(r".*_(id|uid|uuid)")  # of the examples, or of something that they share
 INITIALS = {letter for name in SUMMARIES for letter in (name[0], name[0].upper(), " ")}
+MOMENTS: dict[str, Callable[[NDArray[np.float64]], NDArray[np.float64]]] = {
+    **dict.fromkeys(("mean", "average", "avg"), lambda cells: cells.mean(axis=1)),
+    **dict.fromkeys(("total", "sum"), lambda cells: cells.sum(axis=1)),
+}
 MARKS = {"1": True, "0": False, "true": True, "false": False}
 FEWEST = 8  # of numbers that only grow: 1 in 40,320 by chance
 REPEATED = 2  # examples that each class has at least, on average
@@ -40,13 +49,18 @@ ONCE = 4  # of so many classes at most one has a single example; of free answers
 def with_index(columns: dict[str, Column], options: Options) -> dict[str, Column]:
     """Columns less pandas' index, no model's: it holds the ids where it tells rows apart and nothing else does.
 
+    So does one that `reset_index` made a column, of which only numbers that are all different are taken for it.
+
     Examples
     --------
     >>> list(with_index({"label": [0, 1], "__index_level_0__": [3, 8]}, Options()))
     ['index', 'label']
     >>> list(with_index({"id": ["a", "b"], "__index_level_0__": [3, 8]}, Options()))
     ['id']
+    >>> list(with_index({"level_0": [0, 1], "index": [3, 8], "label": [0, 1]}, Options()))
+    ['index', 'label']
     """
+    columns = _without_reset(columns, options)
     found = [key for key in columns if PANDAS_INDEX.fullmatch(key) and key not in options.own_keys()]
     rest = {key: column for key, column in columns.items() if key not in found}
     others = {plain_name(key) for key in rest} & {*EXAMPLE.usual, *EXAMPLE.weak, *MODEL.usual}
@@ -54,6 +68,19 @@ def with_index(columns: dict[str, Column], options: Options) -> dict[str, Column
         return rest
     values = _listed(columns[found[0]])
     return {"index": values, **rest} if _all_different(values) else rest
+
+
+def _without_reset(columns: dict[str, Column], options: Options) -> dict[str, Column]:
+    """Columns less an index that was reset beside ids, or beside another one."""
+    kept = dict(columns)
+    for key, column in columns.items():
+        name, others = plain_name(key), {plain_name(other) for other in kept if other != key}
+        if name not in RESET or key in options.own_keys() or options.exclude.fitting(key):
+            continue
+        values = _listed(column) if others & {*EXAMPLE.usual, *RESET[RESET.index(name) + 1 :]} else [None]
+        if _all_different(values) and all(spelled(value) is not None for value in values):
+            del kept[key]
+    return kept
 
 
 def id_column(columns: dict[str, Column], names: Sequence[str], labels: Column | None) -> str | None:
@@ -68,7 +95,7 @@ def id_column(columns: dict[str, Column], names: Sequence[str], labels: Column |
     """
     known = None if labels is None else {_told(value) for value in _listed(labels)}
     for key in names:
-        if not NUMBERING.fullmatch(plain_name(key)):
+        if not NUMBERING.fullmatch(plain_name(CAMEL.sub("_", key))):
             continue
         values = _listed(columns[key])
         strange = [v for v in values if (_told(v) not in known if known is not None else v not in (0, 1, "0", "1"))]
@@ -85,28 +112,57 @@ def check_names(names: list[str], label: str | None, *, source: str) -> None:
             raise InputError(
                 f"{source}: {name!r} looks like the labels: say so with `labels_key={name!r}`, or rename it."
             )
-    for name in names:
-        if plain_name(name) in ROLE_NAMES | METADATA | SUMMARIES or OF_IDS.fullmatch(plain_name(name)):
+    for name in names if label is None else ():
+        if plain_name(name) in PREDICTION.usual:
             raise InputError(
-                f"{source}: the column {name!r} looks like no model's: leave it out with "
-                f"`exclude={name!r}`, or rename it if it is one."
+                f"{source}: {name!r} looks like what a model predicted, but no column is called as labels are: say "
+                f"which it is with `labels_key`, or rename {name!r} if it holds 1 for right and 0 for wrong."
             )
+        if plain_name(name) in CORRECT.usual + CORRECT.weak:
+            raise InputError(
+                f"{source}: {name!r} looks like the scores of one model, but other columns may be models, too: read it "
+                f"alone with `correct_key={name!r}`, or leave it out with `exclude={name!r}`, or rename it if it is a "
+                "model among others."
+            )
+    known = ROLE_NAMES | METADATA | SUMMARIES
+    strays = [name for name in names if plain_name(name) in known or OF_IDS.fullmatch(plain_name(name))]
+    if len(strays) == 1:
+        raise InputError(
+            f"{source}: the column {strays[0]!r} looks like no model's: leave it out with "
+            f"`exclude={strays[0]!r}`, or rename it if it is one."
+        )
+    if strays:
+        raise InputError(
+            f"{source}: the columns {listing(strays, len(strays))} look like no models': leave them out with "
+            f"{' '.join(f'`exclude={name!r}`' for name in strays)}, or rename what is one."
+        )
 
 
-def check_summaries(models: Sequence[str], examples: Sequence[str] | None, *, source: str) -> None:
-    """A mean over examples would pass for a further example, and one over models for a further model."""
+def check_summaries(models: Sequence[str], examples: Sequence[str] | None, cells: NDArray[Any], *, source: str) -> None:
+    """A mean over examples would pass for a further example, and one over models for a further model.
+
+    Where all cells are right or wrong, an example called "mean" is one unless it is that: words are ids, too.
+    """
     for name in models:
         if plain_name(name) in SUMMARIES:
             raise InputError(
                 f"{source}: {name!r} looks like a summary of the models, and no model: leave it out with "
                 f"`exclude={name!r}`, or rename it if it is one."
             )
-    for name in examples or ():
-        if name[:1] in INITIALS and plain_name(name) in SUMMARIES:
+    for i, name in enumerate(examples or ()):
+        if name[:1] in INITIALS and plain_name(name) in SUMMARIES and _may_sum_up(cells, i, plain_name(name)):
             raise InputError(
                 f"{source}: {name!r} looks like a summary of the examples, and no example: take it out of the file, "
                 "or give it another id if it is one."
             )
+
+
+def _may_sum_up(cells: NDArray[Any], at: int, name: str) -> bool:
+    """Whether an example may hold what its name says of all others."""
+    if cells.dtype != np.bool_ or name not in MOMENTS or cells.shape[1] == 1:
+        return True
+    others = np.delete(cells, at, axis=1).astype(np.float64)
+    return bool((cells[:, at] == MOMENTS[name](others)).all())
 
 
 def check_alone(
@@ -124,6 +180,7 @@ def check_alone(
         if name not in (key, label, example)
         and plain_name(name) not in ROLE_NAMES | METADATA | SUMMARIES
         and not INDEX.fullmatch(plain_name(name))
+        and not FEATURES.fullmatch(plain_name(name))
         and not options.exclude.fitting(name)
         and _are_models(_listed(columns[name]), known)
     ]
@@ -213,7 +270,8 @@ def _check_numbers(
     numbers = [spelled(value) for value in set(there)]
     if None in numbers:
         return
-    first = plain(next(value for value in values if value in strange))
+    first, often = plain(next(value for value in values if value in strange)), Counter(values)
+    code = max(strange, key=lambda value: often[value])
     growing = len(there) >= FEWEST and _only_grow(there)
     free = options.classes == "any"
     if _all_different(there) and len(there) > 2 and ((classes and not free) or growing):
@@ -227,9 +285,16 @@ def _check_numbers(
         raise InputError(
             f"{source}: the column {key!r} holds numbers such as {first} in {count:,} of {len(there):,} cells, which "
             f"are the label of no example: leave it out with `exclude={key!r}` if it is not a model; if it is one, "
-            f"declare what stands for a prediction that could not be read with `unread={str(first)!r}`, or give the "
-            "number of classes (`classes`)."
+            f"{_declare(plain(code), often[code], count, numbers)}."
         )
+
+
+def _declare(code: Any, often: int, strange: int, numbers: Sequence[str | None]) -> str:
+    """What its owner can say of numbers that are nobody's label: a code for no answer, further classes, or answers."""
+    if 2 * often > strange:
+        return f"declare what stands for a prediction that could not be read with `unread={str(code)!r}`"
+    largest = max(int(number or 0) for number in numbers)
+    return f'give the number of classes, such as `classes={largest + 1}`, or `classes="any"` if answers are free'
 
 
 def are_classes(labels: Collection[Any]) -> bool:

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout.errors import InputError
-from heldout.predictions.cells import check_cells
+from heldout.predictions.cells import as_answers, check_cells
 from heldout.predictions.fields import ARRAYS, naming_cells, read_fields
 from heldout.predictions.item_columns import as_column, repeated_inputs, scored_by
-from heldout.predictions.numbering import check_numbering
+from heldout.predictions.numbering import ANY_CLASS, check_numbering
 from heldout.predictions.trials import Scaling, check_trials
 from heldout.predictions.values import Codes, listing, read_ids, read_names
 from heldout.predictions.writers import save
@@ -139,7 +139,7 @@ class Predictions:
             Labels must lie among the classes: a number m means 0 to m-1. Without it, whole-number labels must lie
             between the smallest and the largest prediction, since labels counted from 1 and predictions counted
             from 0 are a common slip; and so must be a prediction of every model that is never right. "any" turns
-            both checks off (free text).
+            both checks off (free text), and lets answers be numbers that are no whole ones.
         columns : dict of n values each, optional
             What else is known of each example; `budget(..., groups="repo")` names one.
 
@@ -149,6 +149,8 @@ class Predictions:
             Checked.
         """
         codes = Codes(missing, unread)
+        if isinstance(classes, str) and classes == ANY_CLASS:
+            predictions, labels = as_answers(predictions, labels, codes)
         table = make_table(
             predictions=predictions,
             labels=labels,

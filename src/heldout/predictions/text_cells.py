@@ -59,6 +59,29 @@ def one_spelling(
     return read, found
 
 
+def free_answers(columns: Sequence[Column]) -> list[Column]:
+    """Columns of numbers as text, one for each number, where some are no whole ones; others as they are.
+
+    Examples
+    --------
+    >>> free_answers([[0.5, 2.0, None], [0.25, 2, 7]])
+    [['0.5', '2', None], ['0.25', '2', '7']]
+    >>> free_answers([[1.0, 2], ["1", "x"]])
+    [[1.0, 2], ['1', 'x']]
+    """
+    listed = [_listed(column) for column in columns]
+    fractions = any(isinstance(v, float) and math.isfinite(v) and not v.is_integer() for cells in listed for v in cells)
+    if not fractions:
+        return list(columns)
+    return [[_answer(value) for value in cells] for cells in listed]
+
+
+def _answer(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return value
+    return spelled(value) or repr(value)
+
+
 def _listed(column: Column) -> list[Any]:
     """Plain values; None where a cell is masked or nothing."""
     values = column.tolist() if isinstance(column, np.ndarray) else list(column)  # masked ones become None
@@ -104,9 +127,14 @@ def text_classes(
     [array(['1', 'x'], dtype=object), array(['1', '2'], dtype=object)]
     >>> text_classes([["1.0", "x"], ["1", "x"]], Codes(), labels=["1", "x"])
     [array(['1', 'x'], dtype=object), array(['1', 'x'], dtype=object)]
+    >>> text_classes([["True", "False"], ["1", "0"]], Codes(), labels=["1", "0"])
+    [array([1, 0], dtype=object), array([1, 0], dtype=object)]
     """
     cells: set[str | None] = set().union(*columns)
     gaps = _gaps(cells, codes, empty=not typed and "" not in codes.unread)
+    if labels is not None and (truths := _truths(cells - gaps.keys() - codes.unread, set(labels) - gaps.keys())):
+        columns = [[truths.get(cell, cell) for cell in column] for column in columns]
+        labels, cells = [truths.get(cell, cell) for cell in labels], {truths.get(cell, cell) for cell in cells}
     unread = _unread(cells, labels, codes, source=source)
     distinct = {text for text in cells - gaps.keys() if text is not None}
     known = {text for text in set(labels if labels is not None else ()) - gaps.keys() if text is not None}
@@ -129,6 +157,21 @@ def text_classes(
             values = {text: text for text in distinct}
     values |= gaps
     return [np.array([values[cell] for cell in column], dtype=object) for column in columns]
+
+
+def _truths(cells: Set[str | None], labels: Set[str | None]) -> dict[str | None, str]:
+    """The numbers that true and false stand for, where labels are the ones and some predictions the others.
+
+    Examples
+    --------
+    >>> _truths({"True", "False", "1", "0"}, {"1", "0"})["True"], _truths({"True", "False"}, {"True", "False"})
+    ('1', {})
+    """
+    words: dict[str | None, str] = {
+        text: str(int(TRUTH[text.lower()])) for text in cells if text is not None and text.lower() in TRUTH
+    }
+    marks = {text for text in cells if spelled(text) in ("0", "1")}
+    return words if words and marks and labels and (labels <= words.keys() or labels <= marks) else {}
 
 
 def _class_number(text: str) -> int | float | None:

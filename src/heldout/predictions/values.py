@@ -133,7 +133,7 @@ def read_cells(values: ArrayLike, codes: Codes, *, what: str) -> Cells:
         if broken.any():
             raise InputError(
                 f"{what}: {cells[broken][0]:g} is not a class number; give the class that each model predicted "
-                "(of scores, the argmax)."
+                '(of scores, the argmax), or, of answers that are numbers, say `classes="any"`.'
             )
         long = np.abs(cells) >= WHOLE_FLOATS
         if long.any():
@@ -347,8 +347,21 @@ def read_names(names: Iterable[Any] | None, count: int) -> tuple[str, ...]:
 
 
 def _looks(name: str) -> str:
-    """A name as a reader sees it: without blanks around, and each letter in one of the ways to write it."""
-    return " ".join(unicodedata.normalize("NFKC", name).split())
+    """A name as a reader sees it: without blanks around, and each letter in one of the ways to write it.
+
+    Letters above and below the line are seen.
+
+    Examples
+    --------
+    >>> _looks("m\uff11 ") == _looks("m1"), _looks("R\u00b2") == _looks("R2")
+    (True, False)
+    """
+    return " ".join(unicodedata.normalize("NFC", "".join(map(_plain_letter, name))).split())
+
+
+def _plain_letter(letter: str) -> str:
+    seen = unicodedata.decomposition(letter).startswith(("<super>", "<sub>"))
+    return letter if seen else unicodedata.normalize("NFKC", letter)
 
 
 class Ids(tuple[str, ...]):
