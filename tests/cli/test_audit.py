@@ -274,6 +274,23 @@ def test_split_of_a_folder_keeps_its_labels(tmp_path, rng, capsys):
     assert seen == truth
 
 
+def test_a_control_in_folders_called_by_the_numbers_that_label_the_test_set(run, files, tmp_path):
+    """Classes are the numbers that folders are called, also where some are lacking; in their order 9 would be 2."""
+    with np.load(files["control"]) as data:
+        kept = np.isin(data["labels"], (0, 4, 9))
+        pictures, labels = data["images"][kept], data["labels"][kept]
+    np.savez(tmp_path / "some.npz", images=pictures, labels=labels)
+    for i, (picture, label) in enumerate(zip(pictures, labels, strict=True)):
+        (tmp_path / "folders" / str(label)).mkdir(parents=True, exist_ok=True)
+        Image.fromarray(picture).save(tmp_path / "folders" / str(label) / f"{i}.png")
+    errors = []
+    for control in ("some.npz", "folders"):
+        code, out, err = run(control=tmp_path / control, json=True, limit=None, out=tmp_path / f"out of {control}")
+        assert code == 0, err
+        errors.append(json.loads(out)["control"]["untouched_error"])
+    assert errors[0] == errors[1] < 0.5
+
+
 def test_split_of_a_folder_can_be_audited(tmp_path, rng, capsys):
     for name in "ab":
         (tmp_path / "all" / name).mkdir(parents=True)

@@ -278,6 +278,14 @@ def test_classes_called_by_numbers_have_the_order_that_is_asked_for(tmp_path):
     (tmp_path / "10").rename(tmp_path / "0")
     assert from_folder(tmp_path).class_names == ["0", "1", "2"]
     refuses("`classes_by='name'` has no effect", from_folder, tmp_path, classes_by="name")
+    (tmp_path / "0").rename(tmp_path / "10")
+    assert from_folder(tmp_path, classes_by="value").labels.tolist() == [1, 10, 2]
+    assert from_folder(tmp_path, classes_by="value").class_names is None
+    (tmp_path / "10").rename(tmp_path / "02")
+    refuses("'02' is the number of another class, too", from_folder, tmp_path, classes_by="value")
+    (tmp_path / "02").rename(tmp_path / "cat")
+    refuses("needs classes called by their numbers, but .* has 'cat'", from_folder, tmp_path, classes_by="value")
+    (tmp_path / "cat").rename(tmp_path / "0")
     table = tmp_path / "labels.csv"
     table.write_text("file,label\n1/a.png,10\n2/a.png,2\n")
     assert open_source(tmp_path, labels=table).labels.tolist() == [10, 2]
@@ -293,6 +301,9 @@ def test_labels_that_are_numbers_as_text(tmp_path):
     refuses("the labels of .*x.npz: the classes", from_npz, tmp_path / "x.npz")
     assert from_npz(tmp_path / "x.npz", classes_by="number").labels.tolist() == [2, 1, 0]
     assert from_npz(tmp_path / "x.npz", classes_by="name").labels.tolist() == [0, 2, 1]
+    assert from_npz(tmp_path / "x.npz", classes_by="value").labels.tolist() == [10, 9, 2]
+    np.savez(tmp_path / "y.npz", images=pictures, labels=np.array([b"10", b"9", b"2"]))
+    assert from_npz(tmp_path / "y.npz", classes_by="value").labels.tolist() == [10, 9, 2]
     assert from_arrays(pictures, ["0", "1", "9"]).labels.tolist() == [0, 1, 2]
 
 

@@ -15,6 +15,7 @@ from heldout.cli.grouping import named_groups
 from heldout.errors import InputError
 from heldout.images import Crop, Frame, ImageSource, LabelledImages, Pad, Upsample, Whole, Wrap, open_source
 from heldout.images.frames import PAD_MODES
+from heldout.images.readers import BY_VALUE, called_by_numbers
 from heldout.images.sources import MAX_PIXELS, FileSource
 from heldout.scorers import Scorer, load_scorer
 
@@ -60,9 +61,9 @@ def add_classes_by(group: Any) -> None:
     """The order of classes that are called by numbers."""
     group.add_argument(
         "--classes-by",
-        choices=("number", "name"),
-        help="number classes called 1, 2, ..., 10 by these numbers, or by their names as text (1, 10, 2), as "
-        "torchvision does; needed where the two differ",
+        choices=("number", "name", "value"),
+        help="number classes called 1, 2, ..., 10 from 0 in the order of these numbers, or of their names as text (1, "
+        "10, 2), as torchvision does; needed where the two differ. value: class 10 is the one called 10",
     )
 
 
@@ -121,9 +122,12 @@ def pictures(
     """Pictures in the frame that the options ask for, scaled as they say; where they leave it open, as the model says.
 
     `need_room` and `need_square` as in `frame_of`; a set that is not `of_first` has its classes numbered as the first
-    one's, by its `class_names` where it has any; `of` as in `from_npz`; `prefix` is that of the options that name its
-    keys.
+    one's, by its `class_names` or, where its labels are numbers, by the numbers that folders are called; `of` as in
+    `from_npz`; `prefix` is that of the options that name its keys.
     """
+    by = args.classes_by if of_first else None
+    if not of_first and class_names is None and labels is None and called_by_numbers(path):
+        by = BY_VALUE  # the first set's labels are numbers
     try:
         source = open_source(
             path,
@@ -132,7 +136,7 @@ def pictures(
             labels_key=labels_key,
             channels=args.channels or getattr(model, "channels", None) or 3,
             class_names=class_names,
-            classes_by=args.classes_by if of_first else None,
+            classes_by=by,
             max_pixels=args.max_pixels,
             of=of,
         )

@@ -31,10 +31,11 @@ from heldout.images.sources import MAX_PIXELS, ArraySource, DatasetSource, FileS
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"}
 MOST_NAMED = 1_000_000  # classes of which each gets a name
 LABEL_NAMES = frozenset(LABEL.usual + LABEL.weak)
+BY_VALUE = "value"
 FILE_NAMES = frozenset(("file", "filename", "file_name", "file_path", "image", "image_file", "image_path", "path"))
 
 
-ClassesBy = Literal["number", "name"]
+ClassesBy = Literal["number", "name", "value"]
 
 
 def from_arrays(pictures: ArrayLike, labels: ArrayLike, *, ids: Sequence[str] | None = None) -> ArraySource:
@@ -110,9 +111,9 @@ def from_folder(
         Read pictures as RGB, or as grey.
     class_names : sequence of str, optional
         Names of the class folders, in the order of their numbers.
-    classes_by : {"number", "name"}, optional
+    classes_by : {"number", "name", "value"}, optional
         Needed for names such as 1 to 10, whose order as numbers (1, 2, 10) is another one than as text (1, 10, 2),
-        which is torchvision's.
+        which is torchvision's. With "value" the names are the numbers of the classes: a folder called 7 holds class 7.
     max_pixels : int
         Larger files are refused.
 
@@ -137,15 +138,18 @@ def from_folder(
     root = Path(root)
     if not root.is_dir():
         raise InputError(f"{root} is not a folder.")
-    found = sorted(p.name for p in root.iterdir() if p.is_dir() and not p.name.startswith("."))
+    found = _class_folders(root)
     if not found:
         raise InputError(
             f"{root}: no class folders. Put each class into a subfolder of its own, or give a CSV of "
             "file names and labels (`labels`)."
         )
-    numbers = _class_numbers(
-        found if class_names is not None else in_order(found, classes_by, str(root)), class_names, str(root)
-    )
+    by_value = class_names is None and classes_by == BY_VALUE
+    if by_value:
+        numbers = _values(found, str(root))
+    else:
+        ordered = found if class_names is not None else in_order(found, classes_by, str(root))
+        numbers = _class_numbers(ordered, class_names, str(root))
     names, labels = [], []
     for class_name in found:
         files = sorted(
@@ -159,11 +163,22 @@ def from_folder(
         root,
         names,
         np.array(labels),
-        class_names=list(numbers),
+        class_names=None if by_value else list(numbers),
         channels=channels,
-        numbered_by_name=True,
+        numbered_by_name=not by_value,
         max_pixels=max_pixels,
     )
+
+
+def called_by_numbers(path: str | Path) -> bool:
+    """Whether this is a folder whose subfolders, one per class, are all called by a number."""
+    path = Path(path)
+    found = _class_folders(path) if path.is_dir() else []
+    return bool(found) and all(name.isdecimal() for name in found)
+
+
+def _class_folders(root: Path) -> list[str]:
+    return sorted(p.name for p in root.iterdir() if p.is_dir() and not p.name.startswith("."))
 
 
 def from_csv(
@@ -340,9 +355,23 @@ def in_order(names: Sequence[str], by: ClassesBy | None, what: str) -> list[str]
         raise InputError(
             f"{what}: the classes are called {listing(numbers)} and have another order as text ({listing(text)}), by "
             "which torchvision numbers folders. Say which one the model was trained with: `classes_by='number'` or "
-            "`classes_by='name'`."
+            f"`classes_by='name'`; `classes_by='value'` if {numbers[-1]} is the number of a class, counted from 0."
         )
     return numbers if by == "number" else text
+
+
+def _values(names: Sequence[str], what: str) -> dict[str, int]:
+    """Class numbers from what classes are called, where that is these numbers."""
+    strange = [name for name in names if not name.isdecimal()]
+    if strange:
+        raise InputError(
+            f"`classes_by={BY_VALUE!r}` needs classes called by their numbers, but {what} has {strange[0]!r}."
+        )
+    values = {name: int(name) for name in names}
+    if len(set(values.values())) < len(values):
+        twice = next(name for name, value in values.items() if list(values.values()).count(value) > 1)
+        raise InputError(f"{what}: {twice!r} is the number of another class, too; give each class one name.")
+    return values
 
 
 def listing(names: Sequence[str], most: int = 4) -> str:
@@ -401,7 +430,7 @@ def from_npz(
         Labels, where the file holds none.
     class_names : sequence of str, optional
         Names of the classes, in the order of their numbers.
-    classes_by : {"number", "name"}, optional
+    classes_by : {"number", "name", "value"}, optional
         Of labels that are text, as in `from_folder`.
     of : {"test", "train", "validation", "any"}
         The set that is meant where a file holds several (`x_train`, `x_test`); "any" takes the only one there is.
@@ -433,6 +462,11 @@ def from_npz(
             key = only_pictures(keys, images_key, of=of, source=str(path))
         pictures = arrays.rows(key)
         given = np.asarray(labels if labels_at is None else arrays[labels_at])
+        by_value = classes_by == BY_VALUE and given.dtype.kind in TEXT
+        if by_value and class_names is None and "class_names" not in arrays:
+            text = given.astype(np.str_)
+            values = _values(sorted(set(text.ravel().tolist())), f"the labels of {path}")
+            given, classes_by = np.vectorize(values.get, otypes=[np.int64])(text), None
         if "class_names" in arrays:
             if classes_by is not None:
                 raise InputError(f"`classes_by` has no effect on {path}, which holds class_names; leave it out.")

@@ -61,7 +61,7 @@ def _check_range(table: Fields, seen: NDArray[Any]) -> None:
     least, most = int(labels.min()), int(labels.max())
     found = np.unique(labels)
     whole = len(found) == most - least + 1 and bool(np.isin(seen, found).all())
-    right = table.cells.any(axis=0)[~outside]
+    right = np.any(table.cells[:, ~outside], axis=0)
     by_chance = ((len(right) - right.sum() + 1) / (len(right) + 2)) ** int(outside.sum())
     if min(least, low) >= 0 and (whole or by_chance >= UNLIKELY) and not _better_one_off(table, labels):
         return
