@@ -122,10 +122,12 @@ def demo_summary(audits: Mapping[str, AuditResult]) -> Summary:
     settings = "The same data and the same audit" if same else "Audits of different data or with different settings"
     opening = f"{settings}, for {len(names)} models, one column each."
     against = [
-        f"{name} ({names_text(result.references)})" for name, result in audits.items() if result.leak is not None
+        f"of {name}, against {names_text(result.references)}"
+        for name, result in audits.items()
+        if result.leak is not None
     ]
     if against:
-        opening += f" With references the verdict is the leak test's: {', '.join(against)}."
+        opening += f" Where references are given the verdict is the leak test's ({'; '.join(against)})."
     table = Table(
         caption="The models side by side",
         columns=(Column(name="Model", align="left"), *(Column(name=name) for name in names)),

@@ -217,3 +217,39 @@ def test_completion_of_other_shells(shell, capsys, tmp_path):
     if shutil.which(shell):
         (tmp_path / "script").write_text(text)
         subprocess.run([shell, "-n", str(tmp_path / "script")], check=True)
+
+
+def test_text_is_as_wide_as_a_narrow_terminal(monkeypatch, capsys):
+    widths = {}
+    for columns in ("40", "80", "200"):
+        monkeypatch.setenv("COLUMNS", columns)
+        monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+        assert main([*STRESS, "--no-compare", "--quiet"]) == 0
+        widths[columns] = max(map(len, capsys.readouterr().out.splitlines()))
+    assert 40 < widths["40"] <= 60 < widths["80"] <= 80 < widths["200"] <= 118
+
+
+def test_text_for_a_pipe_is_the_same_everywhere(monkeypatch, capsys):
+    printed = set()
+    for columns in ("40", "200"):
+        monkeypatch.setenv("COLUMNS", columns)
+        assert main([*STRESS, "--no-compare", "--quiet"]) == 0
+        printed.add(capsys.readouterr().out)
+    assert len(printed) == 1
+
+
+def test_help_is_as_wide_as_the_terminal(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "72")
+    for verb in VERBS:
+        for asked in ("--help", "--help-all"):
+            with pytest.raises(SystemExit):
+                main([verb, asked])
+            described = capsys.readouterr().out.split("\n\n")[1]
+            assert max(map(len, described.splitlines())) <= 72, (verb, asked)
+
+
+def test_short_help_points_at_nothing_it_does_not_have(capsys):
+    for verb in (*([name] for name in VERBS), ["memorization", "curve"], ["memorization", "retrain"]):
+        with pytest.raises(SystemExit):
+            main([*verb, "--help"])
+        assert "see below" not in capsys.readouterr().out

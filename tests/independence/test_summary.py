@@ -22,6 +22,7 @@ from heldout.images.oddities import Oddities
 from heldout.images.preprocessing import preprocessing_text
 from heldout.independence.audit import audit, audit_many
 from heldout.independence.result import AuditResult, Exhibit
+from heldout.independence.summary.scores import OPEN
 from heldout.independence.verdict import judge
 from heldout.orbit import Dihedral, HorizontalFlip, Translations
 from heldout.report import Result
@@ -444,6 +445,7 @@ def test_scores() -> None:
     assert result.outcome == "easier"
     assert summary.figures[0].value == p_text(result.adjusted_p_value)
     assert [row.cells[0] for row in table(result, "Examples that look seen").rows] == [x.id for x in result.look_seen]
+    assert table(result, "Examples that look seen").rows_open == OPEN  # a long list hides nothing that stands below it
     assert len(result.look_seen) == result.leak.seen.n_listed > 0
     for number in (fixed(result.mean_test, 3), fixed(result.mean_control, 3),
                    fixed(result.leak.test.mean.difference, 5, sign=True), p_text(result.leak.test.sparse.p_two_sided),

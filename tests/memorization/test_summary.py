@@ -22,6 +22,7 @@ from heldout.memorization.ranking import GAP, Ranked, Ranking
 from heldout.memorization.result import Audited, MemorizationResult
 from heldout.memorization.retrained import LabelNoiseCurve, few_trainings
 from heldout.memorization.summary import _order
+from heldout.memorization.summary.answer import disputed as disputed_ends
 from heldout.memorization.summary.answer import perturbation_text
 from heldout.memorization.summary.sections import LINES, MOST_STRENGTHS
 from heldout.summary import fixed, name_text, pair
@@ -583,6 +584,29 @@ def test_what_a_sudden_fall_depends_on_is_printed() -> None:
     assert printed["one"]
     assert not printed["noise"]
     assert not printed["corrupted"]  # no metric
+
+
+def test_metrics_are_said_in_a_few_words_where_their_numbers_stand() -> None:
+    told = bare(section("plain", "table")[0].text)
+    assert "k_max: the largest step of a curve." in told
+    assert "k_PTV: " not in told
+    told = bare(section("noise", "table")[0].text)
+    assert "k_PTV: how fast accuracy on the true labels falls" in told
+    assert "SSE: " not in told
+
+
+def test_what_to_do_next() -> None:
+    said = {name: " ".join(section(name, "next")[0].items) for name in VARIANTS}
+    assert {name: "direct measure" in said[name] for name in ("plain", "noise", "disputed")} == {
+        "plain": True, "noise": False, "disputed": False,
+    }  # fmt: skip
+    torn = {name for name in VARIANTS if disputed_ends(VARIANTS[name]()) is not None}
+    assert {name for name in VARIANTS if "no order of these models" in said[name]} == torn
+    assert "plain" in torn
+    assert "noise" not in torn
+    assert "--validation" in said["plain"]
+    assert "--validation" not in said["disputed"]
+    assert all(text.endswith("another question: `heldout audit`.") for text in said.values())
 
 
 def test_one_note_of_several_models_is_told_once() -> None:

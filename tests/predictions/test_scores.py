@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import shutil
@@ -178,6 +179,19 @@ class TestTables:
             load_scores(tmp_path / "none.csv")
         with pytest.raises(InputError, match="suffix"):
             load_scores(write(tmp_path / "m.txt", ""))
+
+    def test_packed_text(self, tmp_path):
+        text = "id,margin\na,1\nb,-2\n"
+        plain = load_scores(write(tmp_path / "m.csv", text))
+        (tmp_path / "m.csv.gz").write_bytes(gzip.compress(text.encode()))
+        packed = load_scores(tmp_path / "m.csv.gz")
+        assert (packed.ids, packed.values.tolist(), packed.kind) == (plain.ids, plain.values.tolist(), plain.kind)
+        assert packed.name == plain.name == "m"
+        (tmp_path / "m.jsonl.gz").write_bytes(gzip.compress(b'{"id": "a", "margin": 1}\n{"id": "b", "margin": -2}\n'))
+        assert load_scores(tmp_path / "m.jsonl.gz").values.tolist() == [1.0, -2.0]
+        (tmp_path / "cut.csv.gz").write_bytes(gzip.compress(text.encode())[:-6])
+        with pytest.raises(InputError, match=r"cut.csv.gz is damaged or cut short"):
+            load_scores(tmp_path / "cut.csv.gz")
 
     def test_formats_agree(self, tmp_path):
         ids, values = ["a", "b", "c"], [0.5, 1.25, -2.0]

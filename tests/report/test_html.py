@@ -66,6 +66,20 @@ def test_links_only_where_they_are_ours() -> None:
     assert 'href="https://arxiv.org/abs/2001.00001"' in to_html(summary)
 
 
+def test_what_belongs_together_stays_in_one_line() -> None:
+    page = to_html(shown(Prose("p = 5e-23 by --control, not m1e-5 or 2.5e-7x")))
+    assert '<span class="whole">5e-23</span> by <code>--control</code>, not m1e-5 or 2.5e-7x' in page
+    typed = "heldout budget TABLE --needed --gap 0.01"
+    assert f'<code class="long">{typed}</code>' in to_html(shown(Prose(f"`{typed}`")))  # which may break
+
+
+def test_the_index_of_a_symbol_stands_beside_it_in_a_legend() -> None:
+    name = symbols("test error R_S")
+    lines = [Series(name=n, x=(0, 1), y=(1.0, 0.5)) for n in (name, "other")]
+    chart = LineChart(title="Errors", x=Axis(label="x"), y=Axis(label="y"), series=tuple(lines))
+    assert "</span><span>test error R<sub>S</sub></span></li>" in to_html(shown(chart))
+
+
 def test_charts_side_by_side_have_one_legend() -> None:
     one = Series(name="one", x=(0, 1), y=(1.0, 0.5), low=(0.9, 0.4), high=(1.0, 0.6))
     chart = LineChart(title="Falls", x=Axis(label="x"), y=Axis(label="y"), series=(one, replace(one, name="two")))
@@ -74,7 +88,7 @@ def test_charts_side_by_side_have_one_legend() -> None:
     assert page.count('class="swatch"') == 3  # a line that only the second chart has is named too
     assert "0.5</span><small>0.4 to 0.6" in page
     marked = replace(chart, marks=(Mark(x=0, y=1.0, text="all", hover=""),))
-    assert re.findall(r"</svg></span>(.*?)</li>", to_html(shown(marked))) == ["one: all", "two: all"]
+    assert re.findall(r"</svg></span><span>(.*?)</span></li>", to_html(shown(marked))) == ["one: all", "two: all"]
     assert 'class="swatch"' not in to_html(shown(replace(chart, series=(one,))))
 
 

@@ -25,6 +25,12 @@ def test_text_shows_what_is_to_be_printed() -> None:
     assert max(len(line) for line in lines) <= WIDTH
 
 
+def test_text_is_as_narrow_as_asked() -> None:
+    narrow = to_text(kitchen_sink("m"), 60)
+    assert max(len(line) for line in narrow.splitlines()) <= 60
+    assert narrow.split()[:40] == to_text(kitchen_sink("m")).split()[:40]  # the same words, in other lines
+
+
 def test_text_cuts_long_tables() -> None:
     rows = tuple(Row(cells=(f"m{i}", "1")) for i in range(50))
     table = Table(caption="", columns=(Column(name="Model", align="left"), Column(name="n")), rows=rows, rows_printed=5)

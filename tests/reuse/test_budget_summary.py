@@ -17,7 +17,7 @@ from heldout.reuse.budget_summary.board import BOARD
 from heldout.reuse.number_budget import budget_from_numbers
 from heldout.reuse.result import Budget, BudgetResult, ScoreBudgetResult
 from heldout.summary import PERCENT, HeatMap, LineChart, Note, PointDensity, Table
-from heldout.summary.numbers import bar_text, count_words, exact_text, of_text, pvalue_text
+from heldout.summary.numbers import bar_text, count_words, exact_text, of_text, points_text, pvalue_text
 from tests.report.browser import needs_chromium
 from tests.report.kitchen_sink import HOSTILE
 from tests.report.summaries import (
@@ -231,6 +231,7 @@ def test_answer_first(name: str) -> None:
     assert bars == ([] if result.pool is None else [bar_text(result.error_bar, full=True)])
     assert any(f.value == f"{result.needed.examples_for_epsilon:,}" for f in others)
     assert others[-1].note == f"80{PERCENT} power, named beforehand"
+    assert others[-1].value == points_text(result.needed.gap_now)  # as the error bar beside it
 
 
 @pytest.mark.parametrize("name", [*VARIANTS, *SCORED])

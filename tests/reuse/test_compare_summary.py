@@ -11,7 +11,18 @@ import numpy as np
 import pytest
 
 from heldout import CompareAllResult, CompareResult, Predictions, compare, compare_all
-from heldout.reuse.compare_summary import COLUMN, FEWEST, LISTED, NULLS, OPEN, TESTS
+from heldout.reuse.compare_summary import (
+    BEFOREHAND,
+    COLUMN,
+    FEWEST,
+    LISTED,
+    NOT_EQUAL,
+    NULLS,
+    ONE_LOOK,
+    OPEN,
+    PAIRS_SHOWN,
+    TESTS,
+)
 from heldout.summary import LineChart, Table, fixed, name_text, pair, pvalue_text, shorten
 from tests.report.browser import needs_chromium
 from tests.report.kitchen_sink import HOSTILE
@@ -101,6 +112,18 @@ def test_every_rendering(name: str, tmp_path: Path) -> None:
 
 def test_renders_alone(tmp_path: Path) -> None:
     check_renders_alone([made("sequential"), made("all")], tmp_path)
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_advice_is_for_the_comparison_that_was_made(name: str) -> None:
+    result = made(name)
+    assert isinstance(result, CompareResult)
+    limits = next(s for s in result.summary().sections if s.title == "What it does not mean").blocks[0].items
+    assert (NOT_EQUAL in limits) == (result.better is None)
+    assert (ONE_LOOK in limits) == (result.sequence is None)
+    assert BEFOREHAND in limits
+    shown = [s.blocks[-1].text for s in result.summary().sections if s.title == "The difference"]
+    assert all(("Zero is inside" in text) == (result.sequence is None) for text in shown)
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -228,3 +251,10 @@ def test_several_pairs(name: str) -> None:
 @pytest.mark.parametrize("name", ["hostile", pytest.param("sequential", marks=pytest.mark.slow), "all"])
 def test_fits_a_phone(name: str, tmp_path: Path) -> None:
     check_fits_a_phone(made(name), tmp_path)
+
+
+def test_many_pairs_are_folded() -> None:
+    right = np.random.default_rng(0).random((12, 60)) < 0.7
+    board = compare_all(Predictions.from_correct(right)).summary().sections[0].blocks[0]
+    assert isinstance(board, Table)
+    assert [len(part.rows) for part in board.split()] == [PAIRS_SHOWN, 66 - PAIRS_SHOWN]

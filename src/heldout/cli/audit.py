@@ -142,7 +142,7 @@ def add_options(verb: Parser) -> None:
         metavar="K",
         help="audits that share the level, as on every commit of a pipeline: p is multiplied by K (Bonferroni)",
     )
-    test.add_argument("--seed", type=int, default=0)
+    test.add_argument("--seed", type=int, default=0, metavar="S", help="of subsets, moves and permutations (default 0)")
     test.add_argument(
         "--expect-accuracy",
         nargs="+",
@@ -158,7 +158,7 @@ def add_options(verb: Parser) -> None:
     )
 
     running = verb.add_argument_group("running and reporting")
-    running.add_argument("--batch-size", type=int, metavar="N")
+    running.add_argument("--batch-size", type=int, metavar="N", help="pictures at once (default: chosen for the model)")
     add_n_jobs(running, "worker processes; with --scores, threads")
     running.add_argument(
         "--cluster",

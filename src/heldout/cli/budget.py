@@ -9,7 +9,7 @@ from pathlib import Path
 
 from heldout.checks import check_seed
 from heldout.cli.common import EXIT_BAD_INPUT, add_n_jobs, check_folder, refuse_idle, say, tell
-from heldout.cli.ending import Gate, add_ending, case_name, finish, judged
+from heldout.cli.ending import Gate, add_ending, case_name, finish, judged, text_width
 from heldout.cli.parser import Parser
 from heldout.cli.reading import WHAT_CAN_BE_READ, add_reading, read_predictions, refuse_reading
 from heldout.errors import InputError
@@ -183,7 +183,7 @@ def _summary(result: BudgetResult | ScoreBudgetResult, args: argparse.Namespace)
 
 def _shown(result: BudgetResult | ScoreBudgetResult, args: argparse.Namespace) -> str:
     summary = _summary(result, args)
-    return to_markdown(summary, level=2) if args.format == "markdown" else to_text(summary)
+    return to_markdown(summary, level=2) if args.format == "markdown" else to_text(summary, text_width())
 
 
 def _folder_names(tasks: list[str]) -> dict[str, str]:

@@ -46,7 +46,7 @@ def add_options(verb: Parser) -> None:
     """What can be asked."""
     verb.describe(
         "Is model A better than model B on this test set: the difference with its interval, an exact test, "
-        "the examples on which they part, and what could have been seen.",
+        "the examples on which they part, and the smallest difference that would likely be found.",
         usage="heldout compare FILE ... [MODEL ...] [options]",
         essential="--models --all-pairs --level --groups --sequential --fail-under --out --format",
         examples=EXAMPLES,

@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import shutil
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from heldout.summary import Summary
 
 FORMATS = ("text", "markdown", "json", "junit")
+NARROWEST = 60  # characters of a line; facts have their names at the left
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,7 +172,16 @@ def rendered(
     summary = printed or result.summary()
     if args.format == "junit":
         return to_junit(Case(case_name(args), summary, failed, skipped))
-    return (to_markdown if args.format == "markdown" else to_text)(summary)
+    return to_markdown(summary) if args.format == "markdown" else to_text(summary, text_width())
+
+
+def text_width() -> int:
+    """Of a line: a narrow terminal's own; what goes into a file or a pipe is the same everywhere."""
+    from heldout.report.text import WIDTH
+
+    if not sys.stdout.isatty():
+        return WIDTH
+    return max(NARROWEST, min(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns))
 
 
 def case_name(args: argparse.Namespace) -> str:

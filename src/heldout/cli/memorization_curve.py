@@ -80,9 +80,11 @@ def add_options(verb: Parser) -> None:
     group.add_argument("--images-key", metavar="KEY", help="array in the .npz that holds the pictures")
     group.add_argument("--labels-key", metavar="KEY", help="array in the .npz that holds the labels")
     group.add_argument("--perturbation", nargs="+", default=[], metavar="P",
-                        help="see below (default spatial)")  # fmt: skip
+                        help="spatial, spatial-random, gaussian, fgsm, corruptions, or one of these, such as fog "
+                        "(default spatial)")  # fmt: skip
     group.add_argument("--strengths", nargs="+", default=[], metavar="S",
-                        help="default 0:8 (spatial, fgsm), 0:64:8 (gaussian), 0:5 (corruptions)")  # fmt: skip
+                        help="from:to or from:to:step, of one perturbation gaussian=0:64:8 (default 0:8 for spatial "
+                        "and fgsm, 0:64:8 for gaussian, 0:5 for corruptions)")  # fmt: skip
     group.add_argument("--pixel-range", type=float, nargs=2, metavar=("LOW", "HIGH"),
                         help="of the raw pixels; needed for floats, uint8 runs from 0 to 255")  # fmt: skip
     group.add_argument("--shifts", type=int, default=5, metavar="N", help="spatial: shifts each way (default 5)")
@@ -97,7 +99,7 @@ def add_options(verb: Parser) -> None:
 
     group.add_argument("--validation", metavar="PATH", help="fresh pictures, read as --images: adds the gap")
     group.add_argument("--validation-labels", metavar="FILE", help="as --labels, for --validation")
-    group.add_argument("--batch-size", type=int, metavar="N")
+    group.add_argument("--batch-size", type=int, metavar="N", help="pictures at once (default: chosen for the model)")
     add_model_options(group)
     add_pixel_options(verb)
 

@@ -58,11 +58,14 @@ def add_options(verb: Parser) -> None:
         details=DETAILS,
     )
     group = verb.add_argument_group("training methods and data")
-    group.add_argument("--train", nargs="+", required=True, metavar="T", help="package.module:name")
+    group.add_argument("--train", nargs="+", required=True, metavar="T",
+                       help="package.module:name of a scikit-learn estimator, or of a function "
+                       "(x, y, seed) -> predictor")  # fmt: skip
     group.add_argument("--data", required=True, metavar="FILE", help=".npz with the training set, x and y")
     group.add_argument("--x-key", metavar="KEY", help="array that holds the examples")
     group.add_argument("--y-key", metavar="KEY", help="array that holds the labels")
-    group.add_argument("--label-noise", default="0:0.5:0.1", metavar="R", help="rates (default 0:0.5:0.1)")
+    group.add_argument("--label-noise", default="0:0.5:0.1", metavar="R",
+                       help="shares of wrong labels: from:to:step, or 0,0.1,0.3 (default 0:0.5:0.1)")  # fmt: skip
     group.add_argument("--repetitions", type=int, default=5, metavar="N", help="trainings per rate (default 5)")
     group.add_argument("--classes", type=int, metavar="M", help="labels are 0 to M - 1 (default: those that occur)")
     add_n_jobs(group, "worker processes")

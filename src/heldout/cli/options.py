@@ -132,7 +132,7 @@ def add_options(verb: Parser) -> None:
                      help="fewer errors as printed (default), or fewer or more")  # fmt: skip
     how.add_argument("--mid-p", action="store_true", help="mid-p instead of p; not valid, marked so")
     how.add_argument("--level", type=float, default=0.05, metavar="A", help="of the verdict (default 0.05)")
-    how.add_argument("--resamples", type=int, default=9999, metavar="B", help="arrangements drawn (default 9999)")
+    how.add_argument("--resamples", type=int, default=9999, metavar="B", help="draws of orders (default 9999)")
     how.add_argument("--seed", type=int, default=0, metavar="S", help="default 0")
     add_n_jobs(how, "threads", default=-1)
     out = verb.add_argument_group("reporting")

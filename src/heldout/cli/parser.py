@@ -38,7 +38,7 @@ class Parser(argparse.ArgumentParser):
     """
 
     def __init__(self, prog: str, **kwargs: Any) -> None:
-        kwargs |= {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False, "add_help": False}
+        kwargs |= {"formatter_class": _Formatter, "allow_abbrev": False, "add_help": False}
         super().__init__(prog, **kwargs)
         self.essential: tuple[str, ...] = ()
         self.examples = ""
@@ -49,7 +49,7 @@ class Parser(argparse.ArgumentParser):
 
     def describe(self, description: str, *, usage: str, essential: str, examples: str, details: str = "") -> None:
         """What the verb is for; `essential` are the options of the short help, `details` follow the long one."""
-        self.description, self.usage, self.examples = description, usage, examples
+        self.description, self.usage, self.examples = " ".join(description.split()), usage, examples
         self.essential = tuple(essential.split())
         self.epilog = f"{details}\nexamples:\n{examples}".lstrip()
 
@@ -153,7 +153,7 @@ class Parser(argparse.ArgumentParser):
         if not self.essential:
             return self.format_help()
         formatter = self._get_formatter()
-        formatter.add_text(textwrap.fill(self.description or "", 100))
+        formatter.add_text(self.description)
         shown = [a for a in self._actions if not a.option_strings or set(a.option_strings) & set(self.essential)]
         formatter.start_section("options used most")
         formatter.add_arguments(shown)
@@ -165,6 +165,15 @@ class Parser(argparse.ArgumentParser):
     def _typed(self, arguments: Sequence[str]) -> frozenset[str]:
         """Names of what was typed: parsed once more, with no defaults."""
         return frozenset(vars(_without_defaults(self, arguments)))
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    """Paragraphs as wide as the terminal; what has lines of its own, such as examples, keeps them."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        if "\n" in text:
+            return super()._fill_text(text, width, indent)
+        return textwrap.fill(text, width, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
 
 
 class _ShortHelp(argparse.Action):

@@ -32,7 +32,8 @@ def add_pixel_options(verb: Any, *, pad: bool = False) -> None:
         "--upsample", type=int, metavar="PX", help="enlarge pictures, for models trained on enlarged ones"
     )
     pixels.add_argument("--wrap", action="store_true", help="shift cyclically")
-    pixels.add_argument("--interpolation", choices=("bilinear", "bicubic"), default="bilinear")
+    pixels.add_argument("--interpolation", choices=("bilinear", "bicubic"), default="bilinear",
+                        help="of --resize and --upsample (default bilinear)")  # fmt: skip
     pixels.add_argument("--mean", type=float, nargs="+", default=[0.0], metavar="X", help="per channel, after scaling")
     pixels.add_argument("--std", type=float, nargs="+", default=[1.0], metavar="X", help="per channel, after scaling")
     pixels.add_argument("--scale", type=float, metavar="X", help="pixels times this (default 1/255 for uint8, else 1)")

@@ -76,8 +76,10 @@ def add_options(verb: Parser) -> None:
     board.add_argument("--digits", type=int, metavar="D", help="answers are rounded to D digits (default: exact)")
 
     analyst = verb.add_argument_group("the analyst")
-    analyst.add_argument("--attack", choices=ATTACKS, default="nb", help="default nb")
-    analyst.add_argument("--prior", metavar="FILE", help="what is known before asking")
+    analyst.add_argument("--attack", choices=ATTACKS, default="nb",
+                         help="how the analyst uses the answers (default nb, naive Bayes)")  # fmt: skip
+    analyst.add_argument("--prior", metavar="FILE",
+                         help="what is known before asking: probabilities of a model, or predictions")  # fmt: skip
     analyst.add_argument("--prior-key", metavar="KEY", help="array of a .npz that holds it")
     analyst.add_argument("--prior-kind", choices=KINDS, help="what the prior holds, where it cannot be told")
     analyst.add_argument("--prior-classes", metavar="A,B,...",
@@ -92,7 +94,7 @@ def add_options(verb: Parser) -> None:
                          "--points: both are chosen by forecast, without labels)")  # fmt: skip
 
     how = verb.add_argument_group("the simulation")
-    how.add_argument("--trials", type=int, default=10, metavar="T", help="default 10")
+    how.add_argument("--trials", type=int, default=10, metavar="T", help="simulations (default 10)")
     how.add_argument("--seed", type=int, default=0, metavar="S", help="default 0")
     how.add_argument("--delta", type=float, default=0.05, metavar="D",
                      help="probability that somebody passes the upper bound (default 0.05)")  # fmt: skip

@@ -22,11 +22,17 @@ VERBS = {
     "split": "put a control aside before training",
     "completion": "print a script that completes heldout's options in a shell",
 }
+EPILOG = """\
+to begin:
+  heldout demo              half a minute, no files needed: an honest and a leaked model, and a report of both
+  heldout VERB --help       the options used most, and examples
+"""
 
 
 def build_parser(asked: str | None = None) -> Parser:
     """The command line; only the verb that is asked for has its options, or all of them for `None`."""
     parser = Parser(prog="heldout", description="How much is this test score still worth?")
+    parser.epilog = EPILOG
     parser.add_argument("--version", action="version", version=f"heldout {__version__}")
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     for name, what in VERBS.items():

@@ -322,11 +322,12 @@ def _map(result: ExposureResult) -> page.GridMap:
     return page.GridMap(
         title="What models have right less what is expected given the margins",
         caption="Models by cutoff, the latest first, months from left to right; the step is each model’s cutoff. "
-        "Exposure shows as strong colour to the left of the step that is not there to its right.",
+        "Blue is more right than expected, orange less; exposure shows as blue to the left of the step and not to its "
+        "right.",
         values=found.residuals[order],
         names=tuple(result.models[i].name for i in order.tolist()),
         columns=found.months,
-        legend="mean residual of the month",
+        legend="share right less expected, mean of the month",
         edges=EDGES,
         steps=tuple(int(s) for s in steps[order]),
         row_of="model",

@@ -427,11 +427,11 @@ def _histogram(result: OptionsResult) -> page.LineChart | None:
     counted = "" if result.complete is None else ", unread answers counted as wrong as printed and else as right"
     return page.histogram(
         "Errors when each item stands in one of its orders, answers as often at each place",
-        page.Axis(label="errors", whole=True, spec=",.4g"),
-        "arrangements drawn",
+        page.Axis(label="items that are wrong", whole=True, spec=",.4g"),
+        "draws of orders",
         result.draw_edges.tolist(),
-        ("other arrangements", result.draws.tolist(), "a"),
-        caption=f"How many items are wrong if each stands in an order drawn from its own, and as printed{counted}.",
+        ("other orders", result.draws.tolist(), "a"),
+        caption=f"How many items are wrong as printed (dashed), and in draws of one order for each item{counted}.",
         verticals=(page.Vertical(x=float(result.errors_printed), text="as printed", style="b"),),
     )
 

@@ -19,7 +19,7 @@ from heldout.predictions import inspect_logs, inspect_scores, lm_eval, lm_eval_s
 from heldout.predictions.formats import check_header, csv_columns, parquet_columns, row_columns
 from heldout.predictions.item_columns import as_column
 from heldout.predictions.keys import METADATA, MODEL, ROLE_NAMES, Options, id_lines
-from heldout.predictions.raw import as_path, read_json_file, read_lines
+from heldout.predictions.raw import as_path, read_json_file, read_lines, stem_of, suffix_of
 from heldout.predictions.score_kinds import (
     BY_NAME,
     CORRECT,
@@ -53,9 +53,9 @@ def load_scores(
     Parameters
     ----------
     path : path, or a frame of pandas or polars
-        A table (`.csv`, `.tsv`, `.parquet`, `.jsonl`, `.json`, `.npz`) with a column of ids and one of scores; samples
-        of lm-evaluation-harness; a log of inspect_ai; a folder of such samples or logs of one model. A frame is read as
-        the CSV of it would be.
+        A table (`.csv`, `.tsv`, `.jsonl`, `.json`, these also packed as `.gz`, `.parquet`, `.npz`) with a column of
+        ids and one of scores; samples of lm-evaluation-harness; a log of inspect_ai; a folder of such samples or logs
+        of one model. A frame is read as the CSV of it would be.
     score : str, optional
         The column, metric or scorer; from samples of lm-evaluation-harness also "margin", "log_likelihood" and
         "correct". `score,filter` and `score,epoch` as for `load_predictions(metric=)`. Without, the score that says
@@ -115,7 +115,7 @@ def load_scores(
 def _format(path: Path) -> str:
     if path.is_dir():
         return "folder"
-    suffix = path.suffix.lower().removeprefix(".")
+    suffix = suffix_of(path).removeprefix(".")
     format = {"eval": "inspect"}.get(suffix, suffix)
     if suffix in MODELS:
         raise InputError(
@@ -162,7 +162,7 @@ def _read(
     else:
         raise InputError(f"{path.name} holds neither a list of rows nor an object of arrays.")
     _check_classes(table, classes, source=path.name)
-    return _from_columns(table, score, larger_is, options, source=path.name, name=path.stem)
+    return _from_columns(table, score, larger_is, options, source=path.name, name=stem_of(path))
 
 
 def _from_frame(

@@ -19,7 +19,13 @@ from heldout.report import svg
 from heldout.report.inline import pieces, writable
 from heldout.report.svg.axes import number_text, round_axis
 
-_MARKS = {"plain": "{}", "code": "<code>{}</code>", "strong": "<strong>{}</strong>"}
+_MARKS = {
+    "plain": "{}",
+    "code": "<code>{}</code>",
+    "long": '<code class="long">{}</code>',
+    "strong": "<strong>{}</strong>",
+}
+TYPED = 24  # characters of what is typed, up to which no line breaks inside it, at a hyphen say
 LONGEST = 48  # characters of a name; the whole one is told to a pointer
 DATE = re.compile(r"\d{4}-\d{2}-\d{2}")  # which is not broken at its hyphens
 PIXELATED = 96  # pixels; smaller pictures are shown with sharp edges
@@ -47,8 +53,9 @@ def _environment() -> Environment:
 
 
 def _taken(text: str) -> Markup:
-    """Text as it is; only what is marked as the index of a symbol stands lower."""
-    return Markup(re.sub(rf"{kit.SUBSCRIPT}(\w+)", r"<sub>\1</sub>", str(escape(text))))
+    """Text as it is; only what is marked as the index of a symbol stands lower, and 5e-23 in one line."""
+    lowered = re.sub(rf"{kit.SUBSCRIPT}(\w+)", r"<sub>\1</sub>", str(escape(text)))
+    return Markup(re.sub(r"(?<![\w.])\d+(?:\.\d+)?e-\d+(?!\w)", r'<span class="whole">\g<0></span>', lowered))
 
 
 def _symbols(text: str) -> Markup:
@@ -58,7 +65,8 @@ def _symbols(text: str) -> Markup:
 
 def _prose(text: str) -> Markup:
     told = ((kind, piece if kind == "code" else _symbols(piece)) for kind, piece in pieces(text))
-    return Markup("").join(Markup(_MARKS[kind]).format(piece) for kind, piece in told)
+    marks = ((_MARKS["long" if kind == "code" and len(piece) > TYPED else kind], piece) for kind, piece in told)
+    return Markup("").join(Markup(mark).format(piece) for mark, piece in marks)
 
 
 def _linked(text: str) -> Markup:

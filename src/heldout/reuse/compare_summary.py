@@ -14,7 +14,7 @@ from heldout.statistics.confidence_sequence import ConfidenceSequence
 from heldout.statistics.paired import is_told
 
 SHOWN, OPEN, LISTED = 5, 8, 50  # examples of each side that are printed, on the page, and there before a click or after
-PAIRS_SHOWN, PAIRS = 40, 300  # pairs printed, and on the page
+PAIRS_SHOWN, PAIRS = 40, 300  # pairs printed, or open on the page, and all on the page
 PAIR, COLUMN = 37, 20  # characters of both names of a pair, and of a name that heads a column
 SKIPPED = 5  # pairs left out that are named
 WIDEST = 0.5  # interval of a sequence that is drawn: early ones hold nearly everything
@@ -37,11 +37,10 @@ NULLS = {
     "before; it must not depend on the order of the groups. One may look after every group and stop at any time.",
 }
 NOT_EQUAL = "“Not told apart” is not “equal”: every difference inside the interval is compatible with these scores."
-LIMITS = (
-    NOT_EQUAL,
-    "The pair must have been named beforehand: the best looking of many needs --all-pairs, which adjusts for that.",
-    "Without --sequential this is one look. To look while examples come in, use it from the start.",
+BEFOREHAND = (
+    "The pair must have been named beforehand: the best looking of many needs --all-pairs, which adjusts for that."
 )
+ONE_LOOK = "This is one look. To look while examples come in, use --sequential from the start."
 READ = "Read the examples below: who is right where only one is says more than the difference."
 ENOUGH = "How many examples a difference of this size takes: `heldout budget TABLE --needed --gap {:.3f}`."
 GROUPS = "If examples depend on each other (issues of a repository, frames of a video), name their groups by --groups."
@@ -225,7 +224,8 @@ def _sections(result: CompareResult, facts: page.Rows) -> Iterator[page.Section]
         yield _interval_section(result)
     if result.sequence is not None:
         yield page.Section.of("Look by look", _looks(result, result.sequence))
-    yield page.Section.of("What it does not mean", page.Points(LIMITS))
+    limits = (result.better is None, NOT_EQUAL), (True, BEFOREHAND), (result.sequence is None, ONE_LOOK)
+    yield page.Section.of("What it does not mean", page.Points.of(*limits))
     yield page.Section.of("What to do next", page.Points.of((True, READ), (open_still, enough), (unnamed, GROUPS)))
     yield page.Section.of("What was compared", page.Facts(facts))
     for first in (True, False):
@@ -240,9 +240,10 @@ def _interval_section(result: CompareResult) -> page.Section:
     columns = ("Estimate", "Value", f"{sure} interval")
     told = (
         f"Above zero {page.quoted(result.first)} is better. An interval made this way holds the true "
-        f"difference in {sure} of test sets. Without --sequential, zero is inside exactly where p is above "
-        f"{result.interval_level:g}."
+        f"difference in {sure} of test sets."
     )
+    if result.sequence is None:
+        told += f" Zero is inside exactly where p is above {result.interval_level:g}."
     table = page.Table.estimates(title, columns, rows, _digits(result), reference=0.0)
     return page.Section.of("The difference", table, page.Note(told))
 
@@ -286,7 +287,8 @@ def _board(result: CompareAllResult) -> page.Table:
     columns = ("p, Holm", "Pair", "Difference", f"{sure}, all at once", "Differ")
     rows, more = (_board_row(row) for row in pairs[:PAIRS]), max(0, len(pairs) - PAIRS)
     signs = MOVED if any(pair.ruling.outcome == "order matters" for pair in pairs) else ""
-    return page.Table.ranges(BOARD.format(sure, signs), columns, rows, more=more, rows_printed=PAIRS_SHOWN)
+    shown = {"rows_printed": PAIRS_SHOWN, "rows_open": PAIRS_SHOWN}
+    return page.Table.ranges(BOARD.format(sure, signs), columns, rows, more=more, **shown)
 
 
 def _board_row(row: CompareResult) -> page.Row:

@@ -223,6 +223,17 @@ def bar_text(half_width: float, *, full: bool = False) -> str:
     return f"±{digits}\N{NO-BREAK SPACE}{'point' if digits == '1' else 'points'}"
 
 
+def points_text(difference: float) -> str:
+    """A difference in percentage points, three digits of it.
+
+    Examples
+    --------
+    >>> points_text(0.00805), points_text(0.01), points_text(float("nan"))
+    ('0.805\\xa0points', '1\\xa0point', 'not defined')
+    """
+    return bar_text(difference).removeprefix("±")
+
+
 def times_text(ratio: float) -> str:
     """How many times as many.
 

@@ -176,7 +176,7 @@ def detectable(result: AuditResult, digits: int = 4) -> words.Effects:
 def _ends(found: Detectable, why: str, digits: int) -> tuple[str, str]:
     """Both ends or one where they are the same; or that they are not defined, and why."""
     ends = dict.fromkeys(page.fixed(end, digits) for end in (found.low, found.high))
-    return (page.NOT_DEFINED if why else " to ".join(ends), why or "by how it comes about" * (len(ends) > 1))
+    return (page.NOT_DEFINED if why else " to ".join(ends), why or "depending on how it comes about" * (len(ends) > 1))
 
 
 def _subject(result: AuditResult) -> str:

@@ -10,6 +10,7 @@ from heldout.independence.summary import words
 
 PRINTED = 5  # of the examples that look seen
 LISTED = 100  # of them on the page; all are in the saved result
+OPEN = 12  # of them; on the page the others are folded
 LITTLE = 0.05  # share of the variance below which references hardly help
 MOST = 0.98  # above which a reference may be the model itself; CIFAR-10 networks of one kind take 80 % off
 ASSUMES = (
@@ -141,5 +142,5 @@ def _seen(result: ScoreAuditResult) -> Iterator[page.Section]:
         yield page.Section.of(
             "Examples that look seen",
             doubt if result.outcome != "easier" else None,
-            page.Table.of(caption, columns, rows, more=len(result.look_seen) - len(rows)),
+            page.Table.of(caption, columns, rows, more=len(result.look_seen) - len(rows), rows_open=OPEN),
         )

@@ -159,7 +159,7 @@ def growth(result: AuditResult) -> page.Section:
             series=(
                 *([line("orbit test", "orbit", "c", ten)] if curve[0].orbit is not None else []),
                 line("betting", "betting", "a", ten),
-                line("Bernstein (v1)", "bernstein", "b", ten),
+                line("Bernstein", "bernstein", "b", ten),
             ),
             reference=(math.log10(LEVEL), f"{LEVEL:g}"),
         ),
@@ -292,9 +292,9 @@ def p_values(result: AuditResult) -> page.Section:
     rows += [
         ("Betting", p["betting"], f"test set alone, {alone}; averaged over orders; finds the smallest effects on T"),
         ("Mixture", p["mixture"], "test set alone; an e-value, needs no order"),
-        ("Bernstein, capped", p["bernstein"], "test set alone; equation 8 of v1"),
-        ("Bernstein, uncapped", p["bernstein_uncapped"], "test set alone; as in figure 9 of v1"),
-        ("Two intervals", p["intervals"], "test set alone; appendix A of v1, the weakest"),
+        ("Bernstein, capped", p["bernstein"], "test set alone; equation 8 of the paper"),
+        ("Bernstein, uncapped", p["bernstein_uncapped"], "test set alone; as in figure 9 of the paper"),
+        ("Two intervals", p["intervals"], "test set alone; appendix A of the paper, the weakest"),
     ]  # fmt: skip
     rows[0] = (rows[0][0], page.pvalue_text(result.ruling.log_p_value), rows[0][2])
     counts = "" if c is None else " Where the control’s own p is small, only the comparison with it counts."

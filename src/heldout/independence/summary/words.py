@@ -362,7 +362,8 @@ def advice(
         "What it does not mean": (
             (outcome == "easier", "It is no proof of intent. Duplicates, choosing among models by test score, and "
                                   "reuse over years all leave the same trace."),
-            (ruling.found and not alone, "A small p-value is not a large effect: how large it is, this does not say."),
+            (ruling.found and not alone, "A small p-value is not a large effect: how large it is, the differences and "
+                                         "their intervals tell."),
             (alone and not by_views,
              f"It does not say whether there is overfitting: without a control, neutral {neutral} are an "
              f"assumption, and natural pictures have their subject in the middle{', and a usual view' * viewed}. A "

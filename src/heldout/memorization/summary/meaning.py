@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from heldout import summary as page
 from heldout.images.preprocessing import preprocessing_text
 from heldout.memorization.curve import PMV, PTV
@@ -79,7 +81,24 @@ def advice(result: MemorizationResult) -> tuple[page.Section, ...]:
     return (
         page.Section.of("What the numbers mean", page.Points.of(*means), anchor="means"),
         page.Section.of("What they do not mean", page.Points.of(*cautions), anchor="not"),
+        page.Section.of("What to do next", page.Points.of(*_next(result)), anchor="next"),
     )
+
+
+def _next(result: MemorizationResult) -> Iterator[tuple[object, str]]:
+    """The ways on, each after its condition."""
+    yield (
+        answer.disputed(result) is not None,
+        "Report every metric that was measured: no order of these models fits all.",
+    )
+    yield (not answer.trainings(result),
+           "Where you have the training code, `heldout memorization retrain` is the direct measure: it asks what "
+           "training makes of wrong labels.")  # fmt: skip
+    yield (
+        GAP not in result.columns,
+        "Give fresh examples by --validation: the gap to them is how much better the training score looks.",
+    )
+    yield True, "Whether a model knows its test set is another question: `heldout audit`."
 
 
 def facts(result: MemorizationResult) -> page.Facts:

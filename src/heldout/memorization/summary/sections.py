@@ -12,7 +12,7 @@ import numpy as np
 
 from heldout import summary as page
 from heldout.memorization.curve import PMV, PTV, Curve
-from heldout.memorization.metrics import K_MAX, K_S, Estimate, learned_slope
+from heldout.memorization.metrics import K_MAX, K_PTV, K_S, SSE, Estimate, learned_slope
 from heldout.memorization.models import ModelResult
 from heldout.memorization.ranking import Column, Ranking, opposed
 from heldout.memorization.result import MemorizationResult
@@ -31,6 +31,12 @@ PIXELS = 500_000  # of all pictures together: as much noise takes 2 MB
 NONE = "–"
 DIRECTIONS = {"high": ("↑", "Larger means more memorised"), "low": ("↓", "Smaller means more memorised")}
 FORMULA = "A − (1 − A)/(m − 1)".replace(" ", "\N{NO-BREAK SPACE}")  # k_S of a model that learns, with m classes
+BRIEFLY = {  # beside the numbers; what they mean in full stands below
+    K_S.name: "k_S: how fast accuracy on the labels trained on falls, as more of them are wrong",
+    K_PTV.name: "k_PTV: how fast accuracy on the true labels falls, as more of those trained on are wrong",
+    K_MAX.name: "k_max: the largest step of a curve",
+    SSE.name: "SSE: how far a curve is from a straight line",
+}
 GUIDES = {
     PMV: "a model that learns without error and memorises nothing, so that it is right on exactly the true labels",
     PTV: "a model that memorises every label it is given",
@@ -135,6 +141,7 @@ def _chart(title: str, unit: str, lines: Sequence[page.Series], notes: Sequence[
 def metrics(result: MemorizationResult) -> Blocks:
     """Tables VII and VIII of the paper: rows are models, columns metrics; then accuracies and audits."""
     models = result.measured
+    defined = {c.metric for row in result.table.values() for c, found in row.items() if not math.isnan(found.value)}
     own = {
         f"{c.title} {DIRECTIONS[c.memorised][0]}": [
             _value(row[c]) if c in row and not math.isnan(row[c].value) else NONE for row in result.table.values()
@@ -144,7 +151,7 @@ def metrics(result: MemorizationResult) -> Blocks:
     others = {name: [text(m) or NONE for m in models.values()] for name, text in OTHERS.items()}
     yield page.Prose(
         f"Each with its {answer.LEVEL_TEXT} interval, for one model and one metric at a time. ↑: larger means more "
-        "memorised; ↓: smaller does."
+        f"memorised; ↓: smaller does.{''.join(f' {text}.' for name, text in BRIEFLY.items() if name in defined)}"
     )
     names = [page.name_text(name) for name in models]
     unfit = [any(c.unfit for c in m.perturbations.values()) for m in models.values()]

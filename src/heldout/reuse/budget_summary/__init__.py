@@ -124,7 +124,7 @@ def _figures(result: Budget) -> tuple[page.Figure, ...]:
         (f"More models at {bar}" if k else f"Models at {bar}", left, f"{fit} in all"),
         (f"Error bar for the {k} models at once", all_of_them, f"with probability {page.sure_text(result.delta)}"),
         (f"Examples for {bar}", _examples(need.examples_for_epsilon), f"there are {result.n_examples:,}"),
-        ("Gap between two models that can be told", page.scientific(need.gap_now), power),
+        ("Gap between two models that can be told", page.points_text(need.gap_now), power),
     )
 
 
