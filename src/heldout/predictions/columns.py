@@ -34,7 +34,15 @@ from heldout.predictions.keys import (
 from heldout.predictions.long_table import Trials, long_table
 from heldout.predictions.strays import check_agreement, check_alone, check_names, check_values, id_column, with_index
 from heldout.predictions.table import Predictions, make_table
-from heldout.predictions.text_cells import Column, is_score, looks_numeric, one_spelling, text_classes, text_marks
+from heldout.predictions.text_cells import (
+    Column,
+    are_numbers,
+    is_score,
+    looks_numeric,
+    one_spelling,
+    text_classes,
+    text_marks,
+)
 from heldout.predictions.values import Codes, as_text, id_texts, is_gap, listing
 
 
@@ -241,7 +249,7 @@ def _wide(
 
 def _stack(columns: list[Column]) -> NDArray[Any]:
     """One row a column; numbers stay numbers where every column is an array of them."""
-    if all(isinstance(column, np.ndarray) and column.dtype.kind in "biuf" for column in columns):
+    if all(map(are_numbers, columns)):
         return np.array(columns)
     matrix = np.empty((len(columns), len(columns[0])), dtype=object)
     for row, column in zip(matrix, columns, strict=True):

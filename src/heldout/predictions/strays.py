@@ -24,7 +24,7 @@ from heldout.predictions.keys import (
     SUMMARIES,
     Options,
 )
-from heldout.predictions.text_cells import Column, looks_numeric, spelled
+from heldout.predictions.text_cells import Column, are_numbers, looks_numeric, spelled
 from heldout.predictions.trials import COUNTED
 from heldout.predictions.values import Codes, is_gap, listing, plain
 
@@ -196,10 +196,9 @@ def check_values(cells: dict[str, Column], labels: Column | None, options: Optio
     expected = known | {None} | _declared(options)
     classes = are_classes(truth)
     for key, column in cells.items():
-        values = _listed(column)
-        strange = set(values) - expected
+        strange = _distinct(column) - expected
         if strange:
-            _check_numbers(key, values, strange, options, classes=classes, source=source)
+            _check_numbers(key, _listed(column), strange, options, classes=classes, source=source)
 
 
 def _check_numbers(
@@ -273,6 +272,11 @@ def _listed(column: Column) -> list[Any]:
     return values if {list, dict}.isdisjoint(map(type, values)) else list(map(str, values))
 
 
+def _distinct(column: Column) -> set[Any]:
+    """Distinct values; of floats every NaN."""
+    return set(np.unique(column).tolist() if are_numbers(column, "biu") else _listed(column))
+
+
 def _told(value: Any) -> str:
     return spelled(value) or str(value)
 
@@ -282,6 +286,7 @@ def _check_texts(cells: dict[str, Column], codes: Codes, *, source: str) -> None
     texts = {
         key: [v for v in column if isinstance(v, str) and v not in codes and not COUNTED.fullmatch(v)]
         for key, column in cells.items()
+        if not are_numbers(column)
         if str in set(map(type, column.tolist() if isinstance(column, np.ndarray) else column))
     }
     texts = {key: found for key, found in texts.items() if found}
