@@ -15,7 +15,6 @@ from heldout.checks import (
     PAIRED,
     SETS,
     TEXT,
-    number_labels,
     only_pictures,
     pair,
     pick,
@@ -26,15 +25,13 @@ from heldout.checks import (
 )
 from heldout.errors import InputError
 from heldout.files import Npz, read_npy, read_table
+from heldout.images.class_order import ClassesBy, class_numbers, in_order, names_of
 from heldout.images.sources import MAX_PIXELS, ArraySource, DatasetSource, FileSource, ImageSource
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"}
 MOST_NAMED = 1_000_000  # classes of which each gets a name
 LABEL_NAMES = frozenset(LABEL.usual + LABEL.weak)
 FILE_NAMES = frozenset(("file", "filename", "file_name", "file_path", "image", "image_file", "image_path", "path"))
-
-
-ClassesBy = Literal["number", "name"]
 
 
 def from_arrays(pictures: ArrayLike, labels: ArrayLike, *, ids: Sequence[str] | None = None) -> ArraySource:
@@ -61,7 +58,7 @@ def from_arrays(pictures: ArrayLike, labels: ArrayLike, *, ids: Sequence[str] | 
     >>> from_arrays(np.zeros((2, 4, 4), np.uint8), ["dog", "cat"]).labels.tolist()
     [1, 0]
     """
-    return ArraySource(np.asarray(pictures), labels, ids=ids, class_names=_names_of(labels, None, "labels"))
+    return ArraySource(np.asarray(pictures), labels, ids=ids, class_names=names_of(labels, None, "labels"))
 
 
 def from_dataset(dataset: Any, labels: ArrayLike | None = None) -> DatasetSource:
@@ -143,7 +140,7 @@ def from_folder(
             f"{root}: no class folders. Put each class into a subfolder of its own, or give a CSV of "
             "file names and labels (`labels`)."
         )
-    numbers = _class_numbers(
+    numbers = class_numbers(
         found if class_names is not None else in_order(found, classes_by, str(root)), class_names, str(root)
     )
     names, labels = [], []
@@ -213,9 +210,9 @@ def from_csv(
     raw = listed.labels
     by_name = not all(value.isdecimal() for value in raw)
     if class_names is None:
-        _names_of(raw if by_name else [int(value) for value in raw], classes_by, f"the labels of {table}")
+        names_of(raw if by_name else [int(value) for value in raw], classes_by, f"the labels of {table}")
     if by_name:
-        numbers = _class_numbers(sorted(set(raw)), class_names, str(table))
+        numbers = class_numbers(sorted(set(raw)), class_names, str(table))
         class_names = list(numbers)
     else:
         numbers = {value: int(value) for value in raw}
@@ -300,58 +297,6 @@ def _names_beside(listed: _Listed) -> list[str] | None:
     return [known.get(i, f"class {i}") for i in range(max(known) + 1)]
 
 
-def in_order(names: Sequence[str], by: ClassesBy | None, what: str) -> list[str]:
-    """Names of classes in the order of their numbers: as text, or as numbers where that is another order.
-
-    Examples
-    --------
-    >>> in_order(["dog", "cat"], None, "pictures"), in_order(["1", "2", "10"], "number", "pictures")
-    (['cat', 'dog'], ['1', '2', '10'])
-    """
-    text = sorted(names)
-    numbers = sorted(text, key=int) if all(name.isdecimal() for name in text) else text
-    if numbers == text and by is not None:
-        raise InputError(
-            f"`classes_by={by!r}` has no effect on {what}, whose classes have one order only; leave it out."
-        )
-    if numbers != text and by is None:
-        raise InputError(
-            f"{what}: the classes are called {listing(numbers)} and have another order as text ({listing(text)}), by "
-            "which torchvision numbers folders. Say which one the model was trained with: `classes_by='number'` or "
-            "`classes_by='name'`."
-        )
-    return numbers if by == "number" else text
-
-
-def listing(names: Sequence[str], most: int = 4) -> str:
-    """The first few, where there are many.
-
-    Examples
-    --------
-    >>> listing(["1", "10", "2"], 2)
-    '1, 10, ...'
-    """
-    return ", ".join(names[:most]) + ", ..." * (len(names) > most)
-
-
-def _names_of(labels: ArrayLike, by: ClassesBy | None, what: str) -> list[str] | None:
-    """The classes of labels that are text, in their order; None of numbers, which have theirs."""
-    names = number_labels(labels, what=what)[1]
-    if names is not None:
-        return in_order(names, by, what)
-    if by is not None:
-        raise InputError(f"`classes_by={by!r}` has no effect on {what}, which are numbers; leave it out.")
-    return None
-
-
-def _class_numbers(found: Sequence[str], wanted: Sequence[str] | None, what: str) -> dict[str, int]:
-    """Number classes by their place in `found`, or in `wanted`."""
-    strangers = [name for name in found if wanted is not None and name not in wanted]
-    if strangers:
-        raise InputError(f"{what} has the class {strangers[0]!r}, which the test set does not have.")
-    return {name: i for i, name in enumerate(found if wanted is None else wanted)}
-
-
 def from_npz(
     path: str | Path,
     *,
@@ -415,11 +360,8 @@ def from_npz(
             if classes_by is not None:
                 raise InputError(f"`classes_by` has no effect on {path}, which holds class_names; leave it out.")
             class_names = [str(name) for name in arrays["class_names"]]
-        elif given.dtype.kind not in TEXT:
-            class_names = None
-            _names_of(given, classes_by, f"the labels of {path}")
-        elif class_names is None:
-            class_names = _names_of(given, classes_by, f"the labels of {path}")
+        elif class_names is None or given.dtype.kind not in TEXT:
+            class_names = names_of(given, classes_by, f"the labels of {path}")
         ids_at = pick(keys, None, EXAMPLE, source=str(path), taken=(key, labels_at or ""))
         ids = None
         if ids_at is not None and arrays.shape(ids_at) == (len(pictures),):
