@@ -305,7 +305,7 @@ def _common_columns(
             into = joined.setdefault(name, np.full(len(column), None, dtype=object))
             told = known.setdefault(name, np.zeros(len(column), dtype=bool))
             new = values[column].astype(object)
-            if plain_name(name) in TEXTS or name == SCORED:
+            if _must_agree(name):
                 there &= np.array([value is None for value in into], dtype=bool)
             # element by element: a text may have become a list, of which arrays make no single truth value
             elif any(a != b for a, b in zip(into[told & there].tolist(), new[told & there].tolist(), strict=True)):
@@ -317,6 +317,11 @@ def _common_columns(
     return joined
 
 
+def _must_agree(column: str) -> bool:
+    """Whether a column says what an example asks, or by what it was scored."""
+    return plain_name(column) in TEXTS or column == SCORED
+
+
 def _check_asked(
     tables: Sequence[Predictions], columns: Sequence[NDArray[np.intp]], ids: tuple[str, ...] | None, *, source: str
 ) -> None:
@@ -324,7 +329,7 @@ def _check_asked(
     asked: dict[str, tuple[NDArray[Any], NDArray[np.intp]]] = {}
     for t, (table, column) in enumerate(zip(tables, columns, strict=True)):
         for name, values in table.columns.items():
-            if plain_name(name) not in TEXTS and name != SCORED:
+            if not _must_agree(name):
                 continue
             n = len(column)
             texts, teller = asked.setdefault(name, (np.full(n, None, dtype=object), np.full(n, -1, dtype=np.intp)))
