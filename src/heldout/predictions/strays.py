@@ -124,7 +124,7 @@ def check_alone(
         if name not in (key, label, example)
         and plain_name(name) not in ROLE_NAMES | METADATA | SUMMARIES
         and not INDEX.fullmatch(plain_name(name))
-        and not options.exclude.fitting(name)
+        and options.exclude.keeps(name)
         and _are_models(_listed(columns[name]), known)
     ]
     if beside:

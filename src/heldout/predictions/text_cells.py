@@ -162,8 +162,7 @@ def _translated(column: Column, values: dict[str | None, Any]) -> NDArray[Any]:
     """The value of each cell: an array of numbers where all are, which are then not looked at one by one again."""
     read = [values[cell] for cell in column]
     kinds = set(map(type, read))
-    numbers = np.array(read) if len(kinds) == 1 and kinds < {bool, int, float} else None
-    return np.array(read, dtype=object) if numbers is None or numbers.dtype.kind not in "bif" else numbers
+    return np.array(read, dtype=None if len(kinds) == 1 and kinds < {bool, int, float} else object)
 
 
 def _class_number(text: str) -> int | float | None:
