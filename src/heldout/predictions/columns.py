@@ -91,14 +91,28 @@ def from_columns(
                 "with `predictions_key` and `labels_key`."
             )
         return _wide(read, example, roles.get("labels"), options, source=source, text=text, beside=beside)
+    return _in_rows(columns, (model, example), found, options, source=source, name=name, text=text, beside=beside)
+
+
+def _in_rows(
+    columns: dict[str, Column],
+    of: tuple[str | None, str | None],
+    found: dict[str, Column],
+    options: Options,
+    *,
+    source: str,
+    name: str,
+    text: bool,
+    beside: dict[str, Column],
+) -> Predictions:
+    """Rows of one model, or of a long table; `of` are the columns that name the model and the example."""
+    model, example = of
     ids = None if example is None else id_texts(columns[example], source=source)
-    if "labels" in found and "correct" not in found:
+    if "correct" in found:
+        found = {"scores": text_marks(found["correct"], options.codes) if text else found["correct"]}
+    else:
         (said,), truth = _read_classes([found["predictions"]], found["labels"], options.codes, source=source, text=text)
         found = {"predictions": said, "labels": truth}
-    elif text:
-        found = {"correct": text_marks(found["correct"], options.codes)}
-    if "correct" in found:
-        found = {"scores": found["correct"]}
     rows = Trials.find(columns, options, source=source)
     if model is None and not (rows.several and ids is not None):
         trials = rows.counts(found, len(next(iter(found.values()))), source=source)
