@@ -41,6 +41,7 @@ bench: $(VENV)/.installed-bench  ## ratios against the bare model and against pe
 	$(BIN)/python benchmarks/bench_jobs.py
 	$(BIN)/python benchmarks/bench_spatial.py
 	$(BIN)/python benchmarks/bench_memory.py
+	$(BIN)/python benchmarks/bench_readers.py
 	$(BIN)/python benchmarks/bench_budget.py
 	$(BIN)/python benchmarks/bench_compare.py
 	$(BIN)/python benchmarks/bench_exposure.py

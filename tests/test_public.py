@@ -160,6 +160,12 @@ def test_rooms_are_reached_from_the_package():
     subprocess.run([sys.executable, "-c", told], check=True)
 
 
+def test_verbs_begin_without_what_takes_longer_to_load_than_all_else():
+    verbs = "independence.audit", "reuse.budget", "memorization.retrained", "exposures.exposure", "attack.stress"
+    told = f"import sys, {', '.join(f'heldout.{verb}' for verb in verbs)}; assert 'scipy.stats' not in sys.modules"
+    subprocess.run([sys.executable, "-c", told], check=True)
+
+
 def test_help_shows_the_options_of_an_audit():
     audit, many = (inspect.signature(f).parameters for f in (heldout.audit, heldout.audit_many))
     assert list(audit)[1:] == list(many)[1:]

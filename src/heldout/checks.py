@@ -10,6 +10,7 @@ import operator
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -228,6 +229,7 @@ WANTED = {
 }
 
 
+@lru_cache(maxsize=2**12)  # logs have a few keys in each of a million lines
 def plain_name(key: str) -> str:
     """A name without what spelling adds.
 

@@ -96,8 +96,10 @@ def _with_index(nw: Any, table: Any) -> Any:
 
 
 def _texts(column: Any) -> list[str]:
-    gaps = column.is_null().to_list()
-    return ["" if gap else str(value) for value, gap in zip(column.to_list(), gaps, strict=True)]
+    values, gaps = column.to_list(), column.is_null().to_list()
+    if not any(gaps):
+        return list(map(str, values))
+    return ["" if gap else str(value) for value, gap in zip(values, gaps, strict=True)]
 
 
 def to_frame(columns: Columns, backend: str | None = None) -> Any:

@@ -282,7 +282,7 @@ def test_classes_called_by_numbers_have_the_order_that_is_asked_for(tmp_path):
     assert from_folder(tmp_path, classes_by="value").labels.tolist() == [1, 10, 2]
     assert from_folder(tmp_path, classes_by="value").class_names is None
     (tmp_path / "10").rename(tmp_path / "02")
-    refuses("'02' is the number of another class, too", from_folder, tmp_path, classes_by="value")
+    refuses("'02' and '2' are one number", from_folder, tmp_path, classes_by="value")
     (tmp_path / "02").rename(tmp_path / "cat")
     refuses("needs classes called by their numbers, but .* has 'cat'", from_folder, tmp_path, classes_by="value")
     (tmp_path / "cat").rename(tmp_path / "0")

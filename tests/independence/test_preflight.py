@@ -13,7 +13,8 @@ from scipy.stats import binom, binomtest, fisher_exact
 from heldout import InputError, Translations, audit
 from heldout.images import Crop, LabelledImages, Pad, Upsample, Wrap, from_arrays, from_folder
 from heldout.independence.margins import Answers
-from heldout.independence.preflight import Preflight, at_chance, check_looks, looked_at
+from heldout.independence.plausible import at_chance, check_looks
+from heldout.independence.preflight import Preflight, looked_at
 from heldout.statistics.binomial import sign_test_log_pvalue
 
 

@@ -41,6 +41,15 @@ def test_other_answers_are_other_answers(said):
     assert find_doubts(pool) == ()
 
 
+def test_another_number_is_no_spelling():
+    assert find_doubts(Predictions.from_arrays([["5", "a"], [".5", "a"]], ["5", "a"])) == ()
+
+
+def test_of_labels_that_differ_in_spelling_alone_the_first_is_named():
+    (doubt,) = find_doubts(Predictions.from_arrays([["cat", "Cat"], ["CAT", "Cat"]], ["cat", "Cat"]))
+    assert doubt.label == "Cat"
+
+
 def test_numbers_and_right_and_wrong_have_no_spelling():
     assert find_doubts(Predictions.from_arrays([[1, 2], [2, 1]], [1, 2])) == (
         Doubt(model="model 1", n_predictions=2, n_right=0),
@@ -64,11 +73,14 @@ def test_every_cell_by_itself():
     pool = Predictions.from_arrays(said, truth, observed=rng.random((20, 50)) < 0.9, classes="any")
     known = set(truth.tolist())
     bare = {y.strip(AROUND).casefold() for y in known}
-    for doubt in find_doubts(pool):
-        i = pool.names.index(doubt.model)
+    doubts = {doubt.model: doubt for doubt in find_doubts(pool)}
+    assert len(doubts) > 10, "or few are compared"
+    for i, name in enumerate(pool.names):
         cells = [v for v, there in zip(pool.predictions[i].tolist(), pool.observed[i], strict=True) if there]
-        assert doubt.n_almost == sum(v not in known and v.strip(AROUND).casefold() in bare for v in cells)
-        assert doubt.n_predictions == len(cells)
+        almost = sum(v not in known and v.strip(AROUND).casefold() in bare for v in cells)
+        found = doubts.get(name)
+        assert almost == (0 if found is None else found.n_almost)
+        assert found is None or found.n_predictions == len(cells)
 
 
 def pool_of(n=60):

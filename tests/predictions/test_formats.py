@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from heldout.errors import InputError, MissingExtraError
-from heldout.predictions import Predictions, load_predictions
+from heldout.predictions import Predictions, formats, load_predictions
 
 ROOT = Path(__file__).parents[2]
 CIFAR = ROOT / "examples" / "cifar10_predictions.npz"
@@ -639,3 +639,15 @@ def test_an_index_that_pandas_reset_beside_ids(tmp_path):
     frame.to_csv(tmp_path / "t.csv", index=False)
     pool = load_predictions(tmp_path / "t.csv")
     assert (pool.names, pool.ids) == (("a",), ("x", "y", "z"))
+
+
+@pytest.mark.parametrize("held", [1, 2, 3, 100])
+def test_rows_of_a_csv_that_are_held_at_once(held, monkeypatch, tmp_path):
+    monkeypatch.setattr(formats, "ROWS", held)
+    path = tmp_path / "x.csv"
+    path.write_text("id,label,a\nv,0,0\nw,1,1\n\nx,0,1\ny,1,1\nz,0,0\n")
+    pool = load_predictions(path)
+    assert (pool.ids, pool.correct.tolist()) == (tuple("vwxyz"), [[True, True, False, True, True]])
+    path.write_text(path.read_text() + "last,0\n")
+    with pytest.raises(InputError, match="data row 6 has 2 cells where the header has 3"):
+        load_predictions(path)

@@ -270,6 +270,16 @@ class TestWhatIsAsked:
         with pytest.raises(InputError, match="under the id 'p' 'a' has another example than 'c'"):
             align(tables)
 
+    @pytest.mark.parametrize("silent", [None, ""])
+    def test_the_first_that_says_what_it_asks_is_believed(self, silent):
+        prompts = {"a": ["who?", silent], "b": ["who?", "when?"], "c": [silent, "how?"]}
+        tables = [
+            Predictions.from_correct([[1, 0]], names=[name], ids=["p", "q"], columns={"prompt": texts})
+            for name, texts in prompts.items()
+        ]
+        with pytest.raises(InputError, match=r"under the id 'q' 'b' has another example than 'c': .* with 1 of 1;"):
+            align(tables)
+
     def test_long_texts_are_shown_where_they_part(self, tmp_path):
         texts = [f"{'Read this. ' * 30}{end}" for end in ("Then say A.", "Then say B.")]
         a, b = (self.write(tmp_path / f"{i}.csv", [text, "x"], ids="pq") for i, text in enumerate(texts))

@@ -83,6 +83,11 @@ def test_files_of_models_are_joined_by_names_of_pictures(tmp_path):
     assert load_predictions(tmp_path).correct.astype(int).tolist() == [[1, 0, 0], [1, 0, 0]]
 
 
+def test_decimals_are_no_ids():
+    with pytest.raises(InputError, match=r"0\.5 is not a class number"):
+        load_predictions(table(key=np.arange(N) + 0.5))
+
+
 def test_numbers_without_labels(tmp_path):
     frame = table()
     marks = pd.DataFrame({"item_id": np.arange(N), **{m: (frame[m] == frame["label"]).astype(int) for m in "ABC"}})
@@ -157,6 +162,11 @@ def test_free_numeric_answers_are_read_as_they_are(n, made, tmp_path):
     assert pool.correct.sum(axis=1).tolist() == [n, 2]
     with pytest.raises(InputError, match="different whole numbers"):  # no model counts up from one
         load_predictions(made(frame.assign(lfd=np.arange(10**6, 10**6 + n)), tmp_path))
+
+
+def test_a_few_free_answers_may_grow_by_chance():
+    frame = pd.DataFrame({"id": list("vwxyz"), "label": [3, 700, 18, 64, 540], "a": [3, 700, 18, 64, 540]})
+    assert load_predictions(frame.assign(b=[1, 2, 18, 300, 4000])).correct.sum(axis=1).tolist() == [5, 1]
 
 
 def test_answers_like_those_of_word_problems_are_no_classes():
@@ -248,6 +258,7 @@ class TestOneModelBesideOthers:
         alone = load_predictions(frame, **{option: name})
         assert (alone.n_models, alone.correct.sum()) == (1, 24)
         assert load_predictions(frame, exclude=name).names == ("A", "B")
+        assert load_predictions(frame, exclude=["A", "B"]).correct.sum() == 24
 
     def test_marks_without_labels(self):
         frame = pd.DataFrame({"id": [1, 2, 3], "gpt": [1, 0, 1], "correct": [1, 1, 0]})

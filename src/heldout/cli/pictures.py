@@ -14,8 +14,9 @@ from heldout.cli.common import refuse_idle, say
 from heldout.cli.grouping import named_groups
 from heldout.errors import InputError
 from heldout.images import Crop, Frame, ImageSource, LabelledImages, Pad, Upsample, Whole, Wrap, open_source
+from heldout.images.class_order import BY_VALUE
 from heldout.images.frames import PAD_MODES
-from heldout.images.readers import BY_VALUE, called_by_numbers
+from heldout.images.readers import called_by_numbers
 from heldout.images.sources import MAX_PIXELS, FileSource
 from heldout.scorers import Scorer, load_scorer
 

@@ -15,7 +15,6 @@ from heldout.checks import (
     PAIRED,
     SETS,
     TEXT,
-    number_labels,
     only_pictures,
     pair,
     pick,
@@ -26,16 +25,13 @@ from heldout.checks import (
 )
 from heldout.errors import InputError
 from heldout.files import Npz, read_npy, read_table
+from heldout.images.class_order import BY_VALUE, ClassesBy, class_numbers, in_order, names_of, numbers_called
 from heldout.images.sources import MAX_PIXELS, ArraySource, DatasetSource, FileSource, ImageSource
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"}
 MOST_NAMED = 1_000_000  # classes of which each gets a name
 LABEL_NAMES = frozenset(LABEL.usual + LABEL.weak)
-BY_VALUE = "value"
 FILE_NAMES = frozenset(("file", "filename", "file_name", "file_path", "image", "image_file", "image_path", "path"))
-
-
-ClassesBy = Literal["number", "name", "value"]
 
 
 def from_arrays(pictures: ArrayLike, labels: ArrayLike, *, ids: Sequence[str] | None = None) -> ArraySource:
@@ -62,7 +58,7 @@ def from_arrays(pictures: ArrayLike, labels: ArrayLike, *, ids: Sequence[str] | 
     >>> from_arrays(np.zeros((2, 4, 4), np.uint8), ["dog", "cat"]).labels.tolist()
     [1, 0]
     """
-    return ArraySource(np.asarray(pictures), labels, ids=ids, class_names=_names_of(labels, None, "labels"))
+    return ArraySource(np.asarray(pictures), labels, ids=ids, class_names=names_of(labels, None, "labels"))
 
 
 def from_dataset(dataset: Any, labels: ArrayLike | None = None) -> DatasetSource:
@@ -146,10 +142,10 @@ def from_folder(
         )
     by_value = class_names is None and classes_by == BY_VALUE
     if by_value:
-        numbers = _values(found, str(root))
+        numbers = numbers_called(found, str(root))
     else:
         ordered = found if class_names is not None else in_order(found, classes_by, str(root))
-        numbers = _class_numbers(ordered, class_names, str(root))
+        numbers = class_numbers(ordered, class_names, str(root))
     names, labels = [], []
     for class_name in found:
         files = sorted(
@@ -228,9 +224,9 @@ def from_csv(
     raw = listed.labels
     by_name = not all(value.isdecimal() for value in raw)
     if class_names is None:
-        _names_of(raw if by_name else [int(value) for value in raw], classes_by, f"the labels of {table}")
+        names_of(raw if by_name else [int(value) for value in raw], classes_by, f"the labels of {table}")
     if by_name:
-        numbers = _class_numbers(sorted(set(raw)), class_names, str(table))
+        numbers = class_numbers(sorted(set(raw)), class_names, str(table))
         class_names = list(numbers)
     else:
         numbers = {value: int(value) for value in raw}
@@ -337,72 +333,6 @@ def _names_beside(listed: _Listed) -> list[str] | None:
     return [known.get(i, f"class {i}") for i in range(max(known) + 1)]
 
 
-def in_order(names: Sequence[str], by: ClassesBy | None, what: str) -> list[str]:
-    """Names of classes in the order of their numbers: as text, or as numbers where that is another order.
-
-    Examples
-    --------
-    >>> in_order(["dog", "cat"], None, "pictures"), in_order(["1", "2", "10"], "number", "pictures")
-    (['cat', 'dog'], ['1', '2', '10'])
-    """
-    text = sorted(names)
-    numbers = sorted(text, key=int) if all(name.isdecimal() for name in text) else text
-    if numbers == text and by is not None:
-        raise InputError(
-            f"`classes_by={by!r}` has no effect on {what}, whose classes have one order only; leave it out."
-        )
-    if numbers != text and by is None:
-        raise InputError(
-            f"{what}: the classes are called {listing(numbers)} and have another order as text ({listing(text)}), by "
-            "which torchvision numbers folders. Say which one the model was trained with: `classes_by='number'` or "
-            f"`classes_by='name'`; `classes_by='value'` if {numbers[-1]} is the number of a class, counted from 0."
-        )
-    return numbers if by == "number" else text
-
-
-def _values(names: Sequence[str], what: str) -> dict[str, int]:
-    """Class numbers from what classes are called, where that is these numbers."""
-    strange = [name for name in names if not name.isdecimal()]
-    if strange:
-        raise InputError(
-            f"`classes_by={BY_VALUE!r}` needs classes called by their numbers, but {what} has {strange[0]!r}."
-        )
-    values = {name: int(name) for name in names}
-    if len(set(values.values())) < len(values):
-        twice = next(name for name, value in values.items() if list(values.values()).count(value) > 1)
-        raise InputError(f"{what}: {twice!r} is the number of another class, too; give each class one name.")
-    return values
-
-
-def listing(names: Sequence[str], most: int = 4) -> str:
-    """The first few, where there are many.
-
-    Examples
-    --------
-    >>> listing(["1", "10", "2"], 2)
-    '1, 10, ...'
-    """
-    return ", ".join(names[:most]) + ", ..." * (len(names) > most)
-
-
-def _names_of(labels: ArrayLike, by: ClassesBy | None, what: str) -> list[str] | None:
-    """The classes of labels that are text, in their order; None of numbers, which have theirs."""
-    names = number_labels(labels, what=what)[1]
-    if names is not None:
-        return in_order(names, by, what)
-    if by is not None:
-        raise InputError(f"`classes_by={by!r}` has no effect on {what}, which are numbers; leave it out.")
-    return None
-
-
-def _class_numbers(found: Sequence[str], wanted: Sequence[str] | None, what: str) -> dict[str, int]:
-    """Number classes by their place in `found`, or in `wanted`."""
-    strangers = [name for name in found if wanted is not None and name not in wanted]
-    if strangers:
-        raise InputError(f"{what} has the class {strangers[0]!r}, which the test set does not have.")
-    return {name: i for i, name in enumerate(found if wanted is None else wanted)}
-
-
 def from_npz(
     path: str | Path,
     *,
@@ -465,17 +395,14 @@ def from_npz(
         by_value = classes_by == BY_VALUE and given.dtype.kind in TEXT
         if by_value and class_names is None and "class_names" not in arrays:
             text = given.astype(np.str_)
-            values = _values(sorted(set(text.ravel().tolist())), f"the labels of {path}")
+            values = numbers_called(sorted(set(text.ravel().tolist())), f"the labels of {path}")
             given, classes_by = np.vectorize(values.get, otypes=[np.int64])(text), None
         if "class_names" in arrays:
             if classes_by is not None:
                 raise InputError(f"`classes_by` has no effect on {path}, which holds class_names; leave it out.")
             class_names = [str(name) for name in arrays["class_names"]]
-        elif given.dtype.kind not in TEXT:
-            class_names = None
-            _names_of(given, classes_by, f"the labels of {path}")
-        elif class_names is None:
-            class_names = _names_of(given, classes_by, f"the labels of {path}")
+        elif class_names is None or given.dtype.kind not in TEXT:
+            class_names = names_of(given, classes_by, f"the labels of {path}")
         ids_at = pick(keys, None, EXAMPLE, source=str(path), taken=(key, labels_at or ""))
         ids = None
         if ids_at is not None and arrays.shape(ids_at) == (len(pictures),):

@@ -27,8 +27,9 @@ from heldout.independence.evidence import Examples, weigh
 from heldout.independence.exhibits import look_seen, most_suspicious, most_telling_exhibits
 from heldout.independence.leak import LeakEvidence
 from heldout.independence.plan import WRONG
+from heldout.independence.plausible import at_chance, check_looks
 from heldout.independence.precision import InFloat32, check_one_precision
-from heldout.independence.preflight import Preflight, at_chance, check_looks
+from heldout.independence.preflight import Preflight
 from heldout.independence.references import Compared, check_given, compare, untouched_part, weigh_references
 from heldout.independence.result import AuditResult, Exhibit
 from heldout.independence.rounds import ShardResult

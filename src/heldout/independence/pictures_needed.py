@@ -15,7 +15,8 @@ from heldout.images import LabelledImages
 from heldout.images.labelled import check_labelled
 from heldout.independence.dependence import dependence
 from heldout.independence.needed import FEWEST, SHARES, AuditNeeds, check_options, forecast
-from heldout.independence.preflight import Preflight, check_looks, looked_at, preflight
+from heldout.independence.plausible import check_looks
+from heldout.independence.preflight import Preflight, looked_at, preflight
 from heldout.independence.references import Untouched, check_apart, check_given, look_at_reference, untouched_answers
 from heldout.independence.untouched import ORIGINAL
 from heldout.orbit import Translations

@@ -15,7 +15,8 @@ from heldout.images import LabelledImages
 from heldout.independence.evidence import Examples
 from heldout.independence.leak import LeakEvidence, check_references, weigh_leak
 from heldout.independence.margins import Answers, margins_of
-from heldout.independence.preflight import CAUSES, Preflight, looked_at, near_chance, preflight
+from heldout.independence.plausible import CAUSES, near_chance
+from heldout.independence.preflight import Preflight, looked_at, preflight
 from heldout.independence.sizes import with_size
 from heldout.independence.untouched import ORIGINAL, centre_answers, chosen_pictures
 from heldout.orbit.named import PictureOrbit

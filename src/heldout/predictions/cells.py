@@ -60,8 +60,10 @@ def _one_spelling(said: NDArray[Any], truth: NDArray[Any], codes: Codes) -> tupl
     said, truth = (np.char.decode(cells, "utf-8") if cells.dtype.kind == "S" else cells for cells in (said, truth))
     if not codes.unread and not {said.dtype.kind, truth.dtype.kind} & set("UO"):
         return said, truth
-    (read,), found = one_spelling([said.ravel()], truth.ravel(), codes)
-    return read.reshape(said.shape), found.reshape(truth.shape)
+    rows = list(said) if said.ndim > 1 else [said.ravel()]
+    read, found = one_spelling(rows, truth.ravel(), codes)
+    same = all(one is other for one, other in zip(read, rows, strict=True))
+    return said if same else np.stack(read).reshape(said.shape), found.reshape(truth.shape)
 
 
 def matrix(cells: NDArray[Any], *, what: str) -> NDArray[Any]:

@@ -37,6 +37,7 @@ from heldout.predictions.strays import check_agreement, check_alone, check_names
 from heldout.predictions.table import Predictions, make_table
 from heldout.predictions.text_cells import (
     Column,
+    are_numbers,
     free_answers,
     is_score,
     looks_numeric,
@@ -92,14 +93,28 @@ def from_columns(
                 "with `predictions_key` and `labels_key`."
             )
         return _wide(read, example, roles.get("labels"), options, source=source, text=text, beside=beside)
+    return _in_rows(columns, (model, example), found, options, source=source, name=name, text=text, beside=beside)
+
+
+def _in_rows(
+    columns: dict[str, Column],
+    of: tuple[str | None, str | None],
+    found: dict[str, Column],
+    options: Options,
+    *,
+    source: str,
+    name: str,
+    text: bool,
+    beside: dict[str, Column],
+) -> Predictions:
+    """Rows of one model, or of a long table; `of` are the columns that name the model and the example."""
+    model, example = of
     ids = None if example is None else id_texts(columns[example], source=source)
-    if "labels" in found and "correct" not in found:
+    if "correct" in found:
+        found = {"scores": text_marks(found["correct"], options.codes) if text else found["correct"]}
+    else:
         (said,), truth = _read_classes([found["predictions"]], found["labels"], options, source=source, text=text)
         found = {"predictions": said, "labels": truth}
-    elif text:
-        found = {"correct": text_marks(found["correct"], options.codes)}
-    if "correct" in found:
-        found = {"scores": found["correct"]}
     rows = Trials.find(columns, options, source=source)
     if model is None and (ids is None or not (rows.several or len(set(ids)) < len(ids))):
         trials = rows.counts(found, len(next(iter(found.values()))), source=source)
@@ -260,7 +275,7 @@ def _wide(
 
 def _stack(columns: list[Column]) -> NDArray[Any]:
     """One row a column; numbers stay numbers where every column is an array of them."""
-    if all(isinstance(column, np.ndarray) and column.dtype.kind in "biuf" for column in columns):
+    if all(map(are_numbers, columns)):
         return np.array(columns)
     matrix = np.empty((len(columns), len(columns[0])), dtype=object)
     for row, column in zip(matrix, columns, strict=True):

@@ -69,7 +69,7 @@ def find_doubts(table: Fields, models: Sequence[int] | None = None) -> tuple[Dou
             wrong = said[i][there & (said[i] != truth)].tolist()
             for text in set(wrong) - known - label_of.keys():
                 meant = None if len(text) > longest or number_of(text) is not None else nearly.get(_bare(text))
-                label_of[text] = meant or None
+                label_of[text] = meant
             if any(label_of.get(text) is not None for text in set(wrong)):
                 almost.update(text for text in wrong if label_of.get(text) is not None)
         if almost or right == 0:

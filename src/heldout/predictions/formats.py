@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,7 +19,7 @@ from heldout.files import Npz
 from heldout.predictions import harness, inspect_logs, lm_eval
 from heldout.predictions.columns import from_columns
 from heldout.predictions.keys import CORRECT, MODEL, PREDICTION, Options
-from heldout.predictions.raw import damaged, file_name, open_text, read_json_file, read_lines, stem_of
+from heldout.predictions.raw import damaged, file_name, open_text, read_json_file, read_lines, stem_of, without_cycles
 from heldout.predictions.runs import table_of_runs
 from heldout.predictions.table import Predictions, make_table
 from heldout.predictions.values import as_array, listing
@@ -26,6 +27,7 @@ from heldout.predictions.values import as_array, listing
 NO_NAMES = "none"
 DELIMITERS = ",;\t"
 SHOWN_KEYS = 20  # of a file, in a message
+ROWS = 4_096  # of a CSV that are held at once
 
 
 def read_npz(path: Path, options: Options) -> Predictions:
@@ -199,25 +201,37 @@ def csv_columns(path: Path, *, numbered: bool = False) -> dict[str, Any]:
     """
     limit = csv.field_size_limit(2**31 - 1)  # a long text is no damage
     try:
-        with open_text(path) as f:
+        with open_text(path) as f, without_cycles():
             delimiter = _delimiter(f)
             f.seek(0)
-            rows = [row for row in csv.reader(f, delimiter=delimiter, strict=True) if row]
+            rows = (row for row in csv.reader(f, delimiter=delimiter, strict=True) if row)
+            header = next(rows, [])
+            columns = _columns_of(rows, len(header), path)
     except (OSError, UnicodeDecodeError, csv.Error, EOFError, zlib.error) as error:
         raise damaged(path, error, "csv") from error
     finally:
         csv.field_size_limit(limit)
-    if len(rows) < 2:
+    if not columns or not columns[0]:
         raise InputError(f"{path.name} is empty: a header line and at least one row are needed.")
-    header, *body = rows
-    for i, row in enumerate(body):
-        if len(row) != len(header):
+    check_header(header, path.name, numbered=numbered)
+    return dict(zip(header, columns, strict=True))
+
+
+def _columns_of(rows: Iterator[list[str]], width: int, path: Path) -> list[list[str]]:
+    """Columns of rows, some at a time: to hold all rows takes twice the memory, and longer than to read them."""
+    columns: list[list[str]] = [[] for _ in range(width)]
+    n = 0
+    while part := list(islice(rows, ROWS)):
+        i = next((i for i, row in enumerate(part) if len(row) != width), None)
+        if i is not None:
             raise InputError(
-                f"{path.name}: data row {i + 1} has {len(row)} cells where the header has {len(header)}; the file is "
+                f"{path.name}: data row {n + i + 1} has {len(part[i])} cells where the header has {width}; the file is "
                 "damaged or cut short."
             )
-    check_header(header, path.name, numbered=numbered)
-    return dict(zip(header, zip(*body, strict=True), strict=True))
+        for column, cells in zip(columns, zip(*part, strict=True), strict=True):
+            column.extend(cells)
+        n += len(part)
+    return columns
 
 
 def _delimiter(f: IO[str]) -> str:

@@ -96,10 +96,8 @@ def _each_member(path: Path) -> Iterator[dict[str, Any]]:
         with zipfile.ZipFile(path) as archive:
             for name in archive.namelist():
                 if name.startswith("samples/") and name.endswith(".json"):
-                    yield parse_json(_member(archive, path, name))
+                    yield _parsed(archive, path, name)
     except (OSError, ValueError, EOFError, RuntimeError, struct.error, zlib.error, zipfile.BadZipFile) as error:
-        if isinstance(error, RepeatedKeyError):
-            raise repeated_key(path.name, error) from error
         if isinstance(error, InputError):
             raise
         raise damaged(path, error, "inspect_ai") from error
@@ -188,21 +186,27 @@ def _read_eval(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
             members = archive.namelist()
             if HEADER not in members:
                 raise InputError(f"{path.name} has no {HEADER}: the run has not ended, or was cut short.")
-            header = parse_json(_member(archive, path, HEADER))
+            header = _parsed(archive, path, HEADER)
             if SUMMARIES in members:
-                samples = parse_json(_member(archive, path, SUMMARIES))
+                samples = _parsed(archive, path, SUMMARIES)
             else:
                 names = [name for name in members if name.startswith("samples/") and name.endswith(".json")]
-                samples = [parse_json(_member(archive, path, name)) for name in names]
+                samples = [_parsed(archive, path, name) for name in names]
     except (OSError, ValueError, EOFError, RuntimeError, struct.error, zlib.error, zipfile.BadZipFile) as error:
-        if isinstance(error, RepeatedKeyError):
-            raise repeated_key(path.name, error) from error
         if isinstance(error, InputError):
             raise
         raise damaged(path, error, "inspect_ai") from error
     if not is_log(header):
         raise InputError(f"{path.name} is not a log of inspect_ai (its header has no 'eval' and 'status').")
     return header, samples
+
+
+def _parsed(archive: zipfile.ZipFile, path: Path, name: str) -> Any:
+    """The content of a JSON member."""
+    try:
+        return parse_json(_member(archive, path, name))
+    except RepeatedKeyError as error:
+        raise repeated_key(path.name, error) from error
 
 
 def _member(archive: zipfile.ZipFile, path: Path, name: str) -> bytes:

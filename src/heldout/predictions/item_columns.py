@@ -97,7 +97,7 @@ def told_apart(columns: Mapping[str, NDArray[Any]], others: Mapping[str, NDArray
     """
     both = columns.keys() & others.keys()
     names = [name for name in columns if name in both and (plain_name(name) in TEXTS or digest_column(name) in both)]
-    found = [(first_apart(columns[name], others[name]), name) for name in names]
+    found = [(where_apart(columns[name], others[name]), name) for name in names]
     places = {place for (places, _) in found for place in places}
     if not places:
         return None
@@ -106,10 +106,12 @@ def told_apart(columns: Mapping[str, NDArray[Any]], others: Mapping[str, NDArray
     return Apart(first, len(places), name, columns[name][first], others[name][first])
 
 
-def first_apart(one: NDArray[Any], other: NDArray[Any]) -> list[int]:
-    """Where two columns of texts differ."""
+def where_apart(one: NDArray[Any], other: NDArray[Any]) -> list[int]:
+    """The places in which two columns ask something else."""
     pairs = enumerate(zip(one.tolist(), other.tolist(), strict=True))
-    return [i for i, (a, b) in pairs if a is not b and asks_another(a, b)]
+    return [
+        i for i, (a, b) in pairs if a is not b and not (type(a) is type(b) is str and a == b) and asks_another(a, b)
+    ]
 
 
 def asks_another(a: Any, b: Any) -> bool:
@@ -120,8 +122,6 @@ def asks_another(a: Any, b: Any) -> bool:
     >>> asks_another("1 + 1?", "1 +  1? "), asks_another("1 + 1?", None), asks_another("1 + 1?", "1 + 2?")
     (False, False, True)
     """
-    if isinstance(a, str) and isinstance(b, str) and a == b:
-        return False
     one, other = _words(a), _words(b)
     return bool(one and other) and one != other
 

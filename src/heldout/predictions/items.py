@@ -129,9 +129,7 @@ def _label_texts(path: Path, columns: dict[str, Any], key: str | None) -> tuple[
 def _as_classes(values: list[str]) -> NDArray[Any]:
     """Class numbers where all are numbers, else names."""
     labels = text_classes([values], Codes())[0]
-    if all(isinstance(value, int) for value in labels):
-        return labels.astype(np.int64)
-    return labels.astype(np.str_)
+    return labels if labels.dtype.kind == "i" else labels.astype(np.str_)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from heldout.checks import plain_name
 from heldout.errors import InputError
-from heldout.predictions.item_columns import Apart, asks_another
+from heldout.predictions.item_columns import Apart, where_apart
 from heldout.predictions.keys import SCORED, TEXTS, Options
 from heldout.predictions.table import Predictions
 from heldout.predictions.trials import Scored, pooled_trials
@@ -59,6 +59,9 @@ def _join(tables: Sequence[Predictions], how: str, *, source: str) -> Prediction
         if table.ids is None:
             raise InputError(f"{table.source} ({listing(table.names)}) has no example ids to join on; give ids=.")
     _check_names(tables)
+    first = tables[0].ids
+    if all(table.ids == first for table in tables):
+        return _stack(tables, [np.arange(tables[0].n_examples)] * len(tables), first, source=source)
     places = [{name: i for i, name in enumerate(table.ids or ())} for table in tables]
     ids: list[str] = list(dict.fromkeys(name for place in places for name in place))
     if how == "inner":
@@ -80,7 +83,7 @@ def side_by_side(tables: Sequence[Predictions], codes: Codes, *, source: str) ->
     for table in tables[1:]:
         same = table.n_examples == first.n_examples
         if with_ids and same:
-            same = set(table.ids or ()) == set(first.ids or ())
+            same = table.ids == first.ids or set(table.ids or ()) == set(first.ids or ())
         if not same:
             counted = f"{first.names[0]!r} {first.n_examples:,} and {table.names[0]!r} {table.n_examples:,}"
             if with_ids and first.ids is not None and table.ids is not None:
@@ -302,16 +305,21 @@ def _common_columns(
             into = joined.setdefault(name, np.full(len(column), None, dtype=object))
             told = known.setdefault(name, np.zeros(len(column), dtype=bool))
             new = values[column].astype(object)
-            # element by element: a text may have become a list, of which arrays make no single truth value
-            if plain_name(name) in TEXTS or name == SCORED:
+            if _must_agree(name):
                 there &= np.array([value is None for value in into], dtype=bool)
-            elif any(into[i] != new[i] for i in np.flatnonzero(told & there).tolist()):
+            # element by element: a text may have become a list, of which arrays make no single truth value
+            elif any(a != b for a, b in zip(into[told & there].tolist(), new[told & there].tolist(), strict=True)):
                 apart.add(name)
                 del joined[name]
                 continue
             into[there] = new[there]
             told |= there
     return joined
+
+
+def _must_agree(column: str) -> bool:
+    """Whether a column says what an example asks, or by what it was scored."""
+    return plain_name(column) in TEXTS or column == SCORED
 
 
 def _check_asked(
@@ -321,23 +329,28 @@ def _check_asked(
     asked: dict[str, tuple[NDArray[Any], NDArray[np.intp]]] = {}
     for t, (table, column) in enumerate(zip(tables, columns, strict=True)):
         for name, values in table.columns.items():
-            if plain_name(name) not in TEXTS and name != SCORED:
+            if not _must_agree(name):
                 continue
             n = len(column)
             texts, teller = asked.setdefault(name, (np.full(n, None, dtype=object), np.full(n, -1, dtype=np.intp)))
             new = values[column].astype(object)
-            there = (column >= 0) & np.array([value is not None and str(value) != "" for value in new], dtype=bool)
-            known = np.flatnonzero(there & (teller >= 0)).tolist()
-            apart = [i for i in known if asks_another(texts[i], new[i])]
+            new[column < 0] = None
+            apart = where_apart(texts, new)
             if apart:
                 first = apart[0]
+                both = np.flatnonzero((teller >= 0) & _are_told(new))
                 found = Apart(first, len(apart), name, texts[first], new[first])
                 names, example = (tables[teller[first]].names[0], table.names[0]), None if ids is None else ids[first]
                 if name == SCORED:
                     raise scored_differently(source, names, (texts[first], new[first]), example)
-                raise another_example(source, found, names, example, n=len(known))
-            fresh = there & (teller < 0)
+                raise another_example(source, found, names, example, n=len(both))
+            silent = np.flatnonzero(teller < 0)
+            fresh = silent[_are_told(new[silent])]
             texts[fresh], teller[fresh] = new[fresh], t
+
+
+def _are_told(texts: NDArray[Any]) -> NDArray[np.bool_]:
+    return np.array([value is not None and str(value) != "" for value in texts.tolist()], dtype=bool)
 
 
 def another_example(source: str, found: Apart, models: tuple[str, str], example: str | None, *, n: int) -> InputError:

@@ -18,7 +18,7 @@ import numpy as np
 
 from heldout.checks import plain_name
 from heldout.errors import InputError
-from heldout.predictions.keys import LONGEST_TEXT, SCORED, TEXTS, Options, digest_column, digest_of
+from heldout.predictions.keys import LONGEST_TEXT, TEXTS, Options, digest_column, digest_of
 from heldout.predictions.raw import read_json_file, read_lines
 from heldout.predictions.runs import Run, table_of_runs
 from heldout.predictions.table import Predictions
@@ -62,7 +62,7 @@ def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions
             continue
         cells: dict[str, list[Any]] = {}
         facts: dict[str, dict[str, Any]] = {}
-        rows = choice.rows(path)
+        rows, scored_by = choice.rows(path)
         for row in rows:
             name = id_text(row["doc_id"], f"{path.name}: a document")
             if name in cells:
@@ -75,7 +75,7 @@ def read(files: Sequence[Path], options: Options, *, source: str) -> Predictions
                     f"{source}: the example {f'{task}/{name}'!r} is another document for {model!r} than for "
                     f"{seen[0]!r}; run all models on the same version of the data."
                 )
-        runs.append(Run(model=model, task=task, cells=cells, facts=facts, path=path, scored_by=rows[0][SCORED]))
+        runs.append(Run(model=model, task=task, cells=cells, facts=facts, path=path, scored_by=scored_by))
     if not runs:
         options.exclude.kept(())
     choice.check(source)
@@ -176,8 +176,8 @@ class Choice:
             )
         return self._of_one_filter(rows, path)
 
-    def rows(self, path: Path) -> list[dict[str, Any]]:
-        """The same, each with its `mark` by the chosen metric, and what that is, with its filter."""
+    def rows(self, path: Path) -> tuple[list[dict[str, Any]], str]:
+        """The same, each with its `mark` by the chosen metric; and what that is, with its filter."""
         rows = self.lines(path)
         name = self.metric or default_metric(rows, path)
         if any(name not in row for row in rows):
@@ -194,8 +194,9 @@ class Choice:
                 f"that are numbers can be used, choose one of {listing(metrics_of(rows))} (`metric`)."
             )
         chosen = name if _filter(rows[0]) == UNFILTERED else f"{name}, {_filter(rows[0])}"
-        scored_by = f"{chosen} (lm-evaluation-harness)"
-        return [{**row, "mark": float(row[name]), SCORED: scored_by} for row in rows]
+        for row in rows:
+            row["mark"] = float(row[name])
+        return rows, f"{chosen} (lm-evaluation-harness)"
 
     def _of_one_filter(self, rows: list[dict[str, Any]], path: Path) -> list[dict[str, Any]]:
         filters = list(dict.fromkeys(_filter(row) for row in rows))

@@ -16,7 +16,7 @@ from heldout.predictions.item_columns import Apart, asks_another
 from heldout.predictions.join import another_example, different_examples
 from heldout.predictions.keys import CORRECT, COUNT, SUCCESSES, TEXTS, TRIAL, Options
 from heldout.predictions.table import Predictions, make_table
-from heldout.predictions.text_cells import Column
+from heldout.predictions.text_cells import Column, are_numbers
 from heldout.predictions.trials import Scale, Scored, pooled_trials, read_scores
 from heldout.predictions.values import ABSENT, Codes, ModelError, as_text, id_texts, is_gap, number_of
 
@@ -143,7 +143,8 @@ def long_table(
         if role == "labels":
             parts[role] = _of_examples(column, place, examples, source=source, what=("the label ", ""))
         else:
-            parts[role] = np.full((k, n), None, dtype=object)
+            full = are_numbers(column) and present.min() == n
+            parts[role] = np.empty((k, n), dtype=column.dtype if full else object)  # None where there is no row
             parts[role][row, place] = column
     return make_table(
         **parts,
@@ -253,6 +254,11 @@ def _of_examples(
     column: Column, place: NDArray[np.intp], examples: list[str], *, source: str, what: tuple[str, str] | None
 ) -> NDArray[Any] | None:
     """One value for each example; None if rows of an example differ, or an error with `what` around the value."""
+    if are_numbers(column, "biu"):
+        numbers = np.empty(len(examples), dtype=column.dtype)
+        numbers[place] = column
+        if (numbers[place] == column).all():
+            return numbers
     found = np.full(len(examples), None, dtype=object)
     cells = np.empty(len(column), dtype=object)
     cells[:] = column
@@ -278,6 +284,5 @@ def _differ(a: Any, b: Any) -> bool:
 
 def _positions(texts: list[str]) -> tuple[list[str], NDArray[np.intp]]:
     """Distinct values in order of appearance, and the position of each cell's value among them."""
-    first: dict[str, int] = {}
-    position = np.array([first.setdefault(text, len(first)) for text in texts], dtype=np.intp)
-    return list(first), position
+    place = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+    return list(place), np.fromiter(map(place.__getitem__, texts), dtype=np.intp, count=len(texts))

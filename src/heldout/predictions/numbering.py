@@ -35,7 +35,8 @@ def check_numbering(table: Fields, classes: int | Sequence[Any] | str | None = N
         raise InputError(f'`classes` is {classes!r}; a number of classes, their names, or "any" is needed.')
     elif classes is None and labels.dtype.kind in "iu":
         _check_range(table, seen)
-        _check_each_model(table)
+        if seen.min() < labels.min() or seen.max() > labels.max():
+            _check_each_model(table)
     if not table.cells.any():
         raise InputError(
             f"{table.source}: no model is right on any example; labels (such as {plain(labels[0])!r}) and predictions "
@@ -93,13 +94,12 @@ def _check_each_model(table: Fields) -> None:
     assert table.predictions is not None
     labels = table.labels
     low, high = int(labels.min()), int(labels.max())
-    for i, name in enumerate(table.names):
-        there = slice(None) if table.observed is None else table.observed[i]
-        said, truth = (values.astype(np.int64) for values in (table.predictions[i][there], labels[there]))
-        for beyond, other, step in ((high + 1, low, -1), (low - 1, high, 1)):
-            if not (said == beyond).any() or (said == other).any():
-                continue
-            now, moved = int((said == truth).sum()), int((said + step == truth).sum())
+    for beyond, other, step in ((high + 1, low, -1), (low - 1, high, 1)):
+        has, lacks = (_rows_with(table, value) for value in (beyond, other))
+        for i in np.flatnonzero(has & ~lacks).tolist():
+            there = slice(None) if table.observed is None else table.observed[i]
+            said, truth = (values.astype(np.int64) for values in (table.predictions[i][there], labels[there]))
+            name, now, moved = table.names[i], int((said == truth).sum()), int((said + step == truth).sum())
             if moved > now:
                 raise InputError(
                     f"{table.source}: labels are {low} to {high}, and {name!r} predicts {beyond} but never {other}; it "
@@ -108,6 +108,13 @@ def _check_each_model(table: Fields) -> None:
                     "and the other from 1; renumber one of them, or give the number of classes (`classes`) if its "
                     "predictions are right as they are."
                 )
+
+
+def _rows_with(table: Fields, value: int) -> NDArray[np.bool_]:
+    """Which models predict a class."""
+    assert table.predictions is not None
+    found = table.predictions == value
+    return np.asarray((found if table.observed is None else found & table.observed).any(axis=1))
 
 
 def _check_never_right(table: Fields) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import io
 import json
 import os
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
@@ -123,6 +126,18 @@ def parse_json(content: str | bytes) -> Any:
     return _decode(content)
 
 
+@contextmanager
+def without_cycles() -> Iterator[None]:
+    """Python's search for cycles is off: what is parsed has none, and it looks at all rows again and again."""
+    on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if on:
+            gc.enable()
+
+
 def repeated_key(where: str, error: RepeatedKeyError) -> InputError:
     """The same, with what is to be done about it."""
     return InputError(f"{where}: {error}, with values of which only one can be meant; keep one of them.")
@@ -131,7 +146,7 @@ def repeated_key(where: str, error: RepeatedKeyError) -> InputError:
 def read_json_file(path: Path) -> Any:
     """The content of a JSON file."""
     try:
-        with open_text(path) as f:
+        with open_text(path) as f, without_cycles():
             return parse_json(f.read())
     except RepeatedKeyError as error:
         raise repeated_key(file_name(path), error) from error
@@ -143,7 +158,7 @@ def read_lines(path: Path) -> list[Any]:
     """One JSON value per line; a line that breaks off is an error that names it."""
     values: list[Any] = []
     try:
-        with open_text(path) as f:
+        with open_text(path) as f, without_cycles():
             values.extend(_decode(line) for line in f if line.strip())
     except RepeatedKeyError as error:
         raise repeated_key(f"{file_name(path)}: line {len(values) + 1}", error) from error

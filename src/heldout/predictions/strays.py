@@ -29,7 +29,7 @@ from heldout.predictions.keys import (
     SUMMARIES,
     Options,
 )
-from heldout.predictions.text_cells import Column, looks_numeric, spelled
+from heldout.predictions.text_cells import Column, are_numbers, looks_numeric, spelled
 from heldout.predictions.trials import COUNTED
 from heldout.predictions.values import Codes, is_gap, listing, plain
 
@@ -181,7 +181,7 @@ def check_alone(
         and plain_name(name) not in ROLE_NAMES | METADATA | SUMMARIES
         and not INDEX.fullmatch(plain_name(name))
         and not FEATURES.fullmatch(plain_name(name))
-        and not options.exclude.fitting(name)
+        and options.exclude.keeps(name)
         and _are_models(_listed(columns[name]), known)
     ]
     if beside:
@@ -253,10 +253,9 @@ def check_values(cells: dict[str, Column], labels: Column | None, options: Optio
     expected = known | {None} | _declared(options)
     classes = are_classes(truth)
     for key, column in cells.items():
-        values = _listed(column)
-        strange = set(values) - expected
+        strange = _distinct(column) - expected
         if strange:
-            _check_numbers(key, values, strange, options, classes=classes, source=source)
+            _check_numbers(key, _listed(column), strange, options, classes=classes, source=source)
 
 
 def _check_numbers(
@@ -338,6 +337,11 @@ def _listed(column: Column) -> list[Any]:
     return values if {list, dict}.isdisjoint(map(type, values)) else list(map(str, values))
 
 
+def _distinct(column: Column) -> set[Any]:
+    """Distinct values; of floats every NaN."""
+    return set(np.unique(column).tolist() if are_numbers(column, "biu") else _listed(column))
+
+
 def _told(value: Any) -> str:
     return spelled(value) or str(value)
 
@@ -347,6 +351,7 @@ def _check_texts(cells: dict[str, Column], codes: Codes, *, source: str) -> None
     texts = {
         key: [v for v in column if isinstance(v, str) and v not in codes and not COUNTED.fullmatch(v)]
         for key, column in cells.items()
+        if not are_numbers(column)
         if str in set(map(type, column.tolist() if isinstance(column, np.ndarray) else column))
     }
     texts = {key: found for key, found in texts.items() if found}

@@ -16,6 +16,7 @@ from heldout.predictions.values import WHOLE_FLOATS, Codes, is_gap, listing, num
 
 Column = Any  # a list, tuple or array
 PLAIN = {str, int, float, bool, type(None)}
+KINDS = {"U": str, "i": int, "u": int, "f": float, "b": bool}  # of arrays
 TRUTH = {"true": True, "false": False}
 # What software writes for a cell that is not there. Beside class names "None" may be an answer.
 NOT_THERE = {"NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NaT", "null", "NULL"}
@@ -38,13 +39,17 @@ def one_spelling(
     >>> one_spelling([[1.0, 2]], [1, 2], Codes())
     ([[1.0, 2]], [1, 2])
     """
-    given = cells = [_listed(column) for column in (*columns, labels)]
-    kinds = set().union(*(map(type, column) for column in cells))
+    kinds = set().union(*map(_kinds, (*columns, labels)))
     if not kinds <= PLAIN or (str not in kinds and not codes.unread):
         return columns, labels
-    if kinds & {int, float, bool}:
-        cells = [[v if v is None else str(v) for v in column] for column in given]
-    *said, truth = cells
+    if kinds <= {str, type(None)}:
+        truth = [None if text == "" else text for text in _listed(labels)]
+        named = truth if None in truth else labels
+        every = [column if _is_text(column) else _listed(column) for column in (*columns, named)]
+        *read, found = text_classes(every, codes, labels=truth, source=source, typed=True)
+        return read, found
+    given = [_listed(column) for column in (*columns, labels)]
+    *said, truth = [[v if v is None else str(v) for v in column] for column in given]
     if str not in kinds and codes.unread.isdisjoint(set().union(*said)):
         return columns, labels
     truth = [None if text == "" else text for text in truth]
@@ -82,6 +87,19 @@ def _answer(value: Any) -> Any:
     return spelled(value) or repr(value)
 
 
+def _kinds(column: Column) -> set[type]:
+    """The types of a column's plain values; an array tells them without a look at each."""
+    kind = KINDS.get(column.dtype.kind) if type(column) is np.ndarray else None
+    return set(map(type, _listed(column))) if kind is None else {kind}
+
+
+def _is_text(column: Column) -> bool:
+    """Whether a column is an array of text and None."""
+    if type(column) is not np.ndarray:
+        return False
+    return column.dtype.kind == "U" or set(map(type, column.tolist())) <= {str, type(None)}
+
+
 def _listed(column: Column) -> list[Any]:
     """Plain values; None where a cell is masked or nothing."""
     values = column.tolist() if isinstance(column, np.ndarray) else list(column)  # masked ones become None
@@ -100,7 +118,7 @@ def text_classes(
     same text for the same number; and so they are where some labels are numbers and others names. A cell that says
     that it is not there ("NA") is refused unless it is a code, or a name among names of classes: it could be either.
 
-    Each distinct text is looked at once: a large table has few.
+    Each distinct text is looked at once: a large table has few. An array of text that stays as it is is not copied.
 
     Parameters
     ----------
@@ -128,9 +146,9 @@ def text_classes(
     >>> text_classes([["1.0", "x"], ["1", "x"]], Codes(), labels=["1", "x"])
     [array(['1', 'x'], dtype=object), array(['1', 'x'], dtype=object)]
     >>> text_classes([["True", "False"], ["1", "0"]], Codes(), labels=["1", "0"])
-    [array([1, 0], dtype=object), array([1, 0], dtype=object)]
+    [array([1, 0]), array([1, 0])]
     """
-    cells: set[str | None] = set().union(*columns)
+    cells = _distinct(columns)
     gaps = _gaps(cells, codes, empty=not typed and "" not in codes.unread)
     if labels is not None and (truths := _truths(cells - gaps.keys() - codes.unread, set(labels) - gaps.keys())):
         columns = [[truths.get(cell, cell) for cell in column] for column in columns]
@@ -156,7 +174,23 @@ def text_classes(
         else:
             values = {text: text for text in distinct}
     values |= gaps
-    return [np.array([values[cell] for cell in column], dtype=object) for column in columns]
+    if all(text == value for text, value in values.items()):
+        return [column if isinstance(column, np.ndarray) else np.array(column, dtype=object) for column in columns]
+    return [_translated(column, values) for column in columns]
+
+
+def _distinct(columns: Sequence[Column]) -> set[str | None]:
+    found: set[str | None] = set()
+    for column in columns:
+        found.update(column.tolist() if isinstance(column, np.ndarray) else column)
+    return found
+
+
+def _translated(column: Column, values: dict[str | None, Any]) -> NDArray[Any]:
+    """The value of each cell: an array of numbers where all are, which are then not looked at one by one again."""
+    read = [values[cell] for cell in column]
+    kinds = set(map(type, read))
+    return np.array(read, dtype=None if len(kinds) == 1 and kinds < {bool, int, float} else object)
 
 
 def _truths(cells: Set[str | None], labels: Set[str | None]) -> dict[str | None, str]:
@@ -250,9 +284,10 @@ def _refuse_not_there(columns: list[Column], texts: set[str], *, numbered: bool,
 
 def text_marks(column: Column, codes: Codes) -> NDArray[Any]:
     """The same for right and wrong, which may also be spelled true and false."""
-    values: dict[str | None, Any] = {text: TRUTH.get(text.lower(), number_of(text)) for text in set(column)}
-    values = {text: text if value is None else value for text, value in values.items()} | _gaps(set(column), codes)
-    return np.array([values[cell] for cell in column], dtype=object)
+    cells = set(column)
+    values: dict[str | None, Any] = {text: TRUTH.get(text.lower(), number_of(text)) for text in cells}
+    values = {text: text if value is None else value for text, value in values.items()} | _gaps(cells, codes)
+    return _translated(column, values)
 
 
 def _gaps(cells: Set[str | None], codes: Codes, *, empty: bool = True) -> dict[str | None, None]:
@@ -261,6 +296,11 @@ def _gaps(cells: Set[str | None], codes: Codes, *, empty: bool = True) -> dict[s
     for code in found.values():
         codes.meet(code)
     return dict.fromkeys([None, *[""] * empty, *found])
+
+
+def are_numbers(column: Column, kinds: str = "biuf") -> bool:
+    """Whether a column is an array of numbers, all of which are there."""
+    return isinstance(column, np.ndarray) and column.dtype.kind in kinds and not isinstance(column, np.ma.MaskedArray)
 
 
 def looks_numeric(value: Any) -> bool:

@@ -76,8 +76,9 @@ class Scale:
         """
         low, high = self.ends
         scores = np.asarray(cells, dtype=np.float64)
-        for end in self.ends:  # what a mean of many ones is off by is no other score
-            scores = np.where(np.abs(scores - end) <= NEGLIGIBLE * (high - low), end, scores)
+        if cells.dtype.kind == "f":
+            for end in self.ends:  # what a mean of many ones is off by is no other score
+                scores = np.where(np.abs(scores - end) <= NEGLIGIBLE * (high - low), end, scores)
         outside = ~((scores >= low) & (scores <= high))
         if observed is not None:
             outside &= observed
@@ -228,6 +229,8 @@ def _read_counted(
 ) -> Scored | None:
     """Cells of which some are successes of trials, `3/5`; None where no cell is."""
     flat = cells.ravel().tolist()
+    if not any(issubclass(kind, str) for kind in set(map(type, flat))):
+        return None
     found = [COUNTED.fullmatch(value) if isinstance(value, str) else None for value in flat]
     if not any(found):
         return None

@@ -401,12 +401,13 @@ def id_texts(ids: Iterable[Any], *, source: str, noun: str = "id", option: str =
     if isinstance(ids, np.ndarray):
         ids = ids.tolist()
     values = ids if isinstance(ids, (list, tuple)) else list(ids)
-    texts = values if set(map(type, values)) == {str} else ["" if is_gap(v) else as_text(v) for v in values]
+    kinds = set(map(type, values))
+    texts = list(map(str, values)) if kinds <= {str, int} else ["" if is_gap(v) else as_text(v) for v in values]
     if not all(map(str.strip, texts)):
         row = next(i for i, text in enumerate(texts) if not text.strip())
         where = f"{source}: row {row + 1}" if source else f"the example {row}"
         raise InputError(f"{where} has no {noun}; fill it in, or name another column (`{option}`).")
-    return list(texts)
+    return texts
 
 
 def id_text(value: Any, where: str, *, noun: str = "id") -> str:

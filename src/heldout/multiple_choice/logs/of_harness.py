@@ -35,7 +35,7 @@ class Harness:
 
     def read(self, path: Path) -> Log:
         """One file of samples."""
-        rows = self._choice.rows(path)
+        rows, _ = self._choice.rows(path)
         kinds = {_kind(row) for row in rows}
         if len(kinds) > 1:
             raise InputError(
