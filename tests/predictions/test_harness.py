@@ -628,6 +628,10 @@ def test_text_columns_are_named(tmp_path):
         InputError, match=r"the column 'author' holds text such as 'joe'.*exclude='author'.*names_key='author'"
     ):
         from_text(tmp_path, "id,author,a,b\nx,joe,1,0\ny,jim,0,1\n")
+    for text in ("word,a,b\nrain,1,0\nsnow,0,1\nhail,1,1\n", "word,label,a\nrain,1,1\nsnow,0,1\nhail,1,1\n"):
+        with pytest.raises(InputError, match=r"exclude='word'`; if it tells the examples apart, .*`ids_key='word'`"):
+            from_text(tmp_path, text)
+        assert from_text(tmp_path, text, ids_key="word").ids == ("rain", "snow", "hail")
     with pytest.raises(InputError, match=r"'a' holds 'N/A' among its scores.*missing='N/A'"):
         from_text(tmp_path, "id,a,b\nx,N/A,0\ny,0,1\n")
     with pytest.raises(InputError, match=r"'a', 'b' hold text such as 'p'; without a column `label`"):

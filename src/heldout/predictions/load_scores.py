@@ -34,6 +34,7 @@ from heldout.predictions.scores import Scores, no_number
 from heldout.predictions.values import as_text, is_gap, listing, read_ids, repeated
 
 FORMATS = ("csv", "tsv", "parquet", "json", "jsonl", "npz", "lm-eval", "inspect", "folder")
+SUFFIXES = ".csv, .tsv, .parquet, .json, .jsonl, .npz and .eval"
 TRUTH = {"true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0}
 DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 MODELS = ("onnx", "pt", "pth", "pt2", "safetensors")  # suffixes of models
@@ -124,7 +125,7 @@ def _format(path: Path) -> str:
         )
     if format not in FORMATS:
         what = f"has the suffix {path.suffix!r}" if path.suffix else "has no suffix"
-        raise InputError(f"{path.name} {what}; scores can be read from {', '.join(FORMATS)} (`format`).")
+        raise InputError(f"{path.name} {what}; {SUFFIXES} can be read: let its name say which of these it is.")
     return format
 
 

@@ -246,7 +246,7 @@ def check_values(cells: dict[str, Column], labels: Column | None, options: Optio
             if there and not any(looks_numeric(v) for v in there):
                 raise InputError(
                     f"{source}: the column {key!r} holds text such as {there[0]!r} but labels are numbers such as "
-                    f"{labels[0]}; if it is no model's, leave it out with `exclude={key!r}`."
+                    f"{labels[0]}; if it is no model's, leave it out with `exclude={key!r}`{_or_ids(key, column)}."
                 )
     truth = _listed(labels)
     known = set(truth)
@@ -370,6 +370,13 @@ def _check_texts(cells: dict[str, Column], codes: Codes, *, source: str) -> None
         )
     raise InputError(
         f"{source}: the column {key!r} holds text such as {found[0]!r}, where 0 and 1, or scores, are needed; if it is "
-        f"no model's, leave it out with `exclude={key!r}`; if it names the model of each row, say so "
-        f"with `names_key={key!r}`."
+        f"no model's, leave it out with `exclude={key!r}`{_or_ids(key, cells[key])}; if it names the model of each "
+        f"row, say so with `names_key={key!r}`."
     )
+
+
+def _or_ids(key: str, column: Column) -> str:
+    """What else a column of texts may be, where no two are the same."""
+    values = _listed(column)
+    ids = len(values) > 2 and _all_different(values)
+    return f"; if it tells the examples apart, say so with `ids_key={key!r}`" if ids else ""
