@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
         check_folder(args.out)
     asked = _asked(table, args)
     if find_spec("numba") is None and table.cells.size * args.resamples > SLOW:
-        say("numba is not installed, so this takes a while: pip install 'heldout[attack]' makes it many times faster.")
+        say("numba is not installed, so this takes a while: pip install 'heldout[fast]' makes it many times faster.")
     result = exposure(
         table,
         reach=args.fail_under,

@@ -145,7 +145,7 @@ def run(args: argparse.Namespace) -> int:
     compare = args.out is not None if args.compare is None else args.compare
     size = args.examples or len(labels if labels is not None else prior if prior is not None else ())
     if find_spec("numba") is None and size * args.queries * args.trials * (10 if compare else 1) > SLOW:
-        say("numba is not installed, so this takes a while: pip install 'heldout[attack]' makes it many times faster.")
+        say("numba is not installed, so this takes a while: pip install 'heldout[fast]' makes it many times faster.")
     result = stress(
         args.examples,
         args.classes,
