@@ -246,6 +246,17 @@ def test_an_example_that_is_called_like_a_summary(name):
             load_predictions(marks.replace(name, summary))
 
 
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [([1, 0, 1, 1], [1, 1, 1, 1]), ([1, 0, 0, 0], [1, 1, 0, 0]), ([1, None, 1, 1], [0, 0, 0, 0])],
+    ids=["rounded", "cut", "of_what_was_run"],
+)
+def test_a_mean_that_was_rounded_is_no_example(a, b):
+    frame = pd.DataFrame({"id": ["x", "y", "z", "mean"], "a": a, "b": b})
+    with pytest.raises(InputError, match="'mean' looks like a summary"):
+        load_predictions(frame)
+
+
 class TestOneModelBesideOthers:
     @pytest.mark.parametrize("name", ["prediction", "pred", "y_pred", "correct"])
     def test_others_do_not_vanish(self, name):
@@ -269,6 +280,20 @@ class TestOneModelBesideOthers:
     def test_what_is_known_of_examples_is_no_model_by_its_name(self, name):
         frame = pd.DataFrame({"id": range(4), "correct": [1, 1, 0, 1], name: [0, 1, 1, 0]})
         assert load_predictions(frame).correct.tolist() == [[True, True, False, True]]
+
+    @pytest.mark.parametrize("name", ["is_correct_b", "has_passed", "is_solved", "prob_right"])
+    def test_who_else_is_right_is_no_feature(self, name):
+        frame = pd.DataFrame({"id": range(4), "correct": [1, 1, 0, 1], name: [0, 1, 1, 0]})
+        with pytest.raises(InputError, match=f"'{name}' beside it looks like"):
+            load_predictions(frame)
+
+    @pytest.mark.parametrize("first", [True, False])
+    def test_a_model_that_lacks_a_thousand_examples_does_not_vanish(self, first, tmp_path):
+        late = [None] * 1000 + [0.25, 0.75] * 10
+        frame = pd.DataFrame({"id": range(1020), "score": 1, "b": late if first else late[::-1]})
+        for given in (frame, as_csv(frame, tmp_path), as_jsonl(frame, tmp_path), as_parquet(frame, tmp_path)):
+            with pytest.raises(InputError, match="'score' looks like the scores of one model, but other columns"):
+                load_predictions(given)
 
     @pytest.mark.parametrize("name", ["score", "passed", "pass@1", "exact_match"])
     def test_scores_beside_texts_are_the_only_model(self, name, tmp_path):

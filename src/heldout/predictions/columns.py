@@ -9,6 +9,7 @@ column per example.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -233,7 +234,8 @@ def _roles(
 
 def _may_hold_scores(column: Column) -> bool:
     """Whether some cell is a score; without labels, one of texts, lists and the like is no model's."""
-    return any(is_score(value) and not is_gap(value) and value != "" for value in column[:1000])
+    there = (value for value in column if not is_gap(value) and value != "")
+    return any(is_score(value) for value in islice(there, 1000))
 
 
 def _wide(

@@ -72,9 +72,13 @@ def columns_of(content: dict[str, Any], options: Options) -> dict[str, list[Any]
     {'label': [0, 1], 'a': [0, 0]}
     >>> columns_of({"label": {"7": 0, "9": 1}, "a": {"7": 0, "9": 0}}, Options())
     {'index': ['7', '9'], 'label': [0, 1], 'a': [0, 0]}
+    >>> columns_of({"7": {"label": 0, "a": 0}, "9": {"label": 1, "a": 0}}, Options())
+    {'index': ['7', '9'], 'label': [0, 1], 'a': [0, 0]}
     >>> columns_of({"a": {"x": 0, "y": 1}, "b": {"x": 0, "y": 0}}, Options()) is None
     True
     """
+    if content and all(isinstance(row, dict) and row for row in content.values()) and _are_rows(content, options):
+        content = {key: {row: cells[key] for row, cells in content.items()} for key in next(iter(content.values()))}
     names = {plain_name(str(key)) for key in content}
     if not names & {*LABEL.usual, *EXAMPLE.usual} or options.models_axis is not None:
         return None
@@ -84,8 +88,18 @@ def columns_of(content: dict[str, Any], options: Options) -> dict[str, list[Any]
         return dict(content) if flat and columns[0] and len(set(map(len, columns))) == 1 else None
     if all(isinstance(column, dict) and column and column.keys() == columns[0].keys() for column in columns):
         index = {} if names & {*EXAMPLE.usual} else {"index": list(columns[0])}
-        return index | {key: list(column.values()) for key, column in content.items()}
+        return index | {key: [column[row] for row in columns[0]] for key, column in content.items()}
     return None
+
+
+def _are_rows(content: dict[str, dict[str, Any]], options: Options) -> bool:
+    """Whether an object has one row a key, as `DataFrame.to_json(orient="index")` writes it, with a label in each."""
+    first = next(iter(content.values()))
+    names = {plain_name(str(key)) for key in first}
+    labelled = bool(names & {*LABEL.usual}) or options.labels_key in first
+    if not labelled or options.models_axis is not None or _score_key(first, options) is not None:
+        return False
+    return all(row.keys() == first.keys() for row in content.values())
 
 
 def _runs_of_list(content: list[Any], path: Path, options: Options) -> list[Run] | None:

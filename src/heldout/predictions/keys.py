@@ -60,7 +60,8 @@ _ASKED = """
 question prompt text input sentence problem instruction query context passage premise hypothesis choices options doc
 """
 # What is known of the examples, or of one model's prediction, and is no model by its name: is_long, has_code, prob_1.
-FEATURES = re.compile(r"(is|has|prob|proba)_.+")
+# Who is right is none of it: is_correct_b.
+FEATURES = re.compile(r"(is|has|prob|proba)_(?!(correct|right|resolved|solved|passed|pass|success|successful)(_|$)).+")
 BESIDE = "column:"  # before the name of a column of examples in files that `save` writes
 _TOLD = """
 category categories subject topic task dataset domain language difficulty level date contest_date repo repository
