@@ -626,6 +626,24 @@ def test_rows_of_json_without_labels_are_models(tmp_path):
     assert load_predictions(path).correct.tolist() == [[True, False]]
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"reference": {"x": 1, "y": 0}, "gpt": {"x": 1, "y": 1}},
+        {"x": {"reference": 1, "gpt": 1}, "y": {"reference": 0, "gpt": 1}},
+    ],
+)
+def test_a_model_may_be_called_as_labels_are(content, tmp_path):
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps(content))
+    with pytest.raises(InputError, match=r"`labels_key='reference'`, or that all are models.*`models_axis=0`"):
+        load_predictions(path)
+    assert load_predictions(path, labels_key="reference").correct.tolist() == [[True, False]]
+    assert load_predictions(path, models_axis=0).n_models == 2
+    path.write_text(json.dumps({"target": {"0": 1, "1": 0}, "gpt": {"0": 1, "1": 1}}))  # of pandas
+    assert load_predictions(path).correct.tolist() == [[True, False]]
+
+
 def test_json_of_texts_in_columns(tmp_path):
     path = tmp_path / "t.json"
     path.write_text(json.dumps({"id": ["x", "y"], "label": ["cat", "dog"], "a": ["cat", "cat"]}))

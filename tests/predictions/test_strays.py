@@ -380,3 +380,16 @@ def test_names_that_look_alike(names):
 def test_names_that_do_not():
     for names in (("a", "A", "a b"), ("R2", "R\u00b2", "R\u2082"), ("GPT\u2122", "GPTTM", "GPT")):
         assert Predictions.from_correct([[1, 0], [0, 1], [1, 1]], names=names).n_models == 3
+
+
+@pytest.mark.parametrize("layout", ["long", "folder"])
+def test_a_pattern_of_models_leaves_the_scores_where_they_are(layout, tmp_path):
+    """`c*` took out the column `correct`, too, and `score` was read instead."""
+    frame = pd.DataFrame({
+        "model": ["cat"] * 2 + ["dog"] * 2, "id": [1, 2] * 2, "correct": [1, 1, 1, 0], "score": [0, 0, 0, 1],
+    })  # fmt: skip
+    if layout == "folder":
+        for name, rows in frame.groupby("model"):
+            rows.drop(columns="model").to_csv(tmp_path / f"{name}.csv", index=False)
+    pool = load_predictions(frame if layout == "long" else tmp_path, exclude="c*")
+    assert (pool.names, pool.correct.tolist()) == (("dog",), [[True, False]])

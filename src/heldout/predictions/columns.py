@@ -198,7 +198,7 @@ def _roles(
     taken = {key for key in (options.predictions_key, options.correct_key, options.labels_key) if key is not None}
 
     def find(role: Role, wanted: str | None, *, weak: bool = False) -> str | None:
-        out = {key for key in columns if role in (PREDICTION, CORRECT) and options.exclude.fitting(key)}
+        out = set(options.exclude.patterns) if role in (PREDICTION, CORRECT) else set()  # c* means models, not correct
         key = pick(columns, wanted, role, source=source, noun="column", weak=weak, taken=taken | out)
         if key is not None:
             taken.add(key)

@@ -327,7 +327,7 @@ def from_json(content: Any, path: Path, options: Options) -> Predictions:
         return from_rows(content, path, options)
     if not isinstance(content, dict):
         raise InputError(f"{file_name(path)} holds neither a list of rows nor an object of arrays.")
-    columns = harness.columns_of(content, options)
+    columns = harness.columns_of(content, options, path)
     if columns is not None:
         return from_columns(columns, options, source=file_name(path), name=stem_of(path))
     arrays = {key: value for key, value in content.items() if value is not None}
