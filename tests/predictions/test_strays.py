@@ -281,7 +281,7 @@ class TestOneModelBesideOthers:
         frame = pd.DataFrame({"id": range(4), "correct": [1, 1, 0, 1], name: [0, 1, 1, 0]})
         assert load_predictions(frame).correct.tolist() == [[True, True, False, True]]
 
-    @pytest.mark.parametrize("name", ["is_correct_b", "has_passed", "is_solved", "prob_right"])
+    @pytest.mark.parametrize("name", ["is_correct_b", "has_passed", "is_solved", "prob_right", "is_b_right"])
     def test_who_else_is_right_is_no_feature(self, name):
         frame = pd.DataFrame({"id": range(4), "correct": [1, 1, 0, 1], name: [0, 1, 1, 0]})
         with pytest.raises(InputError, match=f"'{name}' beside it looks like"):
@@ -393,3 +393,16 @@ def test_a_pattern_of_models_leaves_the_scores_where_they_are(layout, tmp_path):
             rows.drop(columns="model").to_csv(tmp_path / f"{name}.csv", index=False)
     pool = load_predictions(frame if layout == "long" else tmp_path, exclude="c*")
     assert (pool.names, pool.correct.tolist()) == (("dog",), [[True, False]])
+
+
+def test_files_of_one_name_stand_in_one_order(tmp_path):
+    """One that is there twice left no ids, and rows were put beside each other whatever they were of."""
+    names = [f"{i}.png" for i in range(6)] + ["0.png"]
+    for model, rows in (("a", names), ("b", names[::-1])):
+        frame = pd.DataFrame({"filename": rows, "correct": [1, 0, 1, 0, 1, 0, 1]})
+        frame.to_csv(tmp_path / f"{model}.csv", index=False)
+    with pytest.raises(InputError, match=r"in row 2 'a' has another example than 'b': its 'filename' is '1.png', not"):
+        load_predictions(tmp_path)
+    assert load_predictions(tmp_path, exclude="filename").n_models == 2
+    pd.DataFrame({"filename": names, "correct": 1}).to_csv(tmp_path / "b.csv", index=False)
+    assert load_predictions(tmp_path).correct.sum() == 11

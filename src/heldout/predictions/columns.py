@@ -20,6 +20,7 @@ from heldout.errors import InputError
 from heldout.predictions.keys import (
     BESIDE,
     CORRECT,
+    FILES,
     INDEX,
     ITEMS,
     METADATA,
@@ -80,6 +81,9 @@ def from_columns(
     if model is None and example is None and options.models_axis != 0:
         others = [key for key in read if key not in roles.values() and not options.exclude.fitting(key)]
         example = id_column(columns, others, found.get("labels"))
+        if example is None:  # not all different, but in one order for all models
+            rest = [key for key in read if key not in roles.values()]
+            beside |= {key: columns[key] for key in rest if _names_files(key, columns[key], options)}
     if model is None:
         check_alone(read, roles, example, options, source=source)
     if options.correct_key is None and "correct" in found:
@@ -156,6 +160,12 @@ def _is_beside(key: str, column: Column, options: Options) -> bool:
     if not options.beside(key) and (plain_name(key) not in ITEMS or not options.exclude.keeps(key)):
         return False
     return key in options.columns or not all(looks_numeric(value) for value in column[:100])
+
+
+def _names_files(key: str, column: Column, options: Options) -> bool:
+    """Whether a column of texts names the file of each example."""
+    named = FILES.fullmatch(plain_name(key)) is not None and not all(looks_numeric(value) for value in column)
+    return named and options.exclude.keeps(key)
 
 
 def _of_tasks(columns: dict[str, Column], options: Options, *, source: str) -> dict[str, Column]:
