@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +21,10 @@ BACKENDS: tuple[Backend, ...] = ("pandas", "polars")
 MAKERS = ("pandas", "polars", "pyarrow", "modin", "cudf", "narwhals")  # packages that frames come from
 KINDS = ("DataFrame", "LazyFrame", "Table")  # what they call them
 SOURCE = "DataFrame"
+NARROW: dict[str, Callable[[Any], str]] = {  # 0.1 of 32 bits is no other number than 0.1
+    "Float16": lambda value: str(np.float16(value)),
+    "Float32": lambda value: str(np.float32(value)),
+}
 INDEX = "index"  # what pandas calls an index without a name, once it is a column
 
 Columns = Mapping[str, Sequence[Any] | np.ndarray[Any, Any]]
@@ -97,9 +101,10 @@ def _with_index(nw: Any, table: Any) -> Any:
 
 def _texts(column: Any) -> list[str]:
     values, gaps = column.to_list(), column.is_null().to_list()
+    text = NARROW.get(str(column.dtype), str)
     if not any(gaps):
-        return list(map(str, values))
-    return ["" if gap else str(value) for value, gap in zip(values, gaps, strict=True)]
+        return list(map(text, values))
+    return ["" if gap else text(value) for value, gap in zip(values, gaps, strict=True)]
 
 
 def to_frame(columns: Columns, backend: str | None = None) -> Any:

@@ -204,6 +204,7 @@ def _arrays(folder, rng, pictures, labels, fresh, fresh_labels) -> None:
     np.save(folder / "fromone.npy", labels + 1)
     np.save(folder / "otherrows.npy", np.eye(10)[said[:, ::-1]])
     np.savez(folder / "square.npz", correct=np.ones((4, 4), int))
+    (folder / "reference.json").write_text('{"reference": {"x": 1, "y": 0}, "gpt": {"x": 1, "y": 1}}')
     np.savez(folder / "cube.npz", predictions=np.zeros((4, 4, 4), int), labels=np.zeros(4, int))
 
 
@@ -803,6 +804,7 @@ POOLS = [
     Bad("budget", "pool.csv --input-format banana", "--input-format is 'banana'"),
     Bad("budget", "nothing --input-format csv", "is that of a file"),
     Bad("budget", "square.npz", "--models-axis 0 (models first) or --models-axis 1"),
+    Bad("budget", "reference.json", "with --labels-key reference, or that all are models, or examples of models, with"),
     Bad("budget", "cube.npz", "the shape (4, 4, 4)"),
     Bad("budget", "nokeys.npz", "--predictions-key or --correct-key"),
     Bad("budget", "pool.npz --labels-key truth", "has no key 'truth' (--labels-key)"),

@@ -341,7 +341,7 @@ class TestCsv:
         both = load_predictions(write(tmp_path / "x.csv", "id,label,a\nw,1,1.0\nx,1.0,1\ny,2,ERR\n"))
         assert both.correct.tolist() == [[True, True, False]]  # and one class that is spelled twice
         other = load_predictions(write(tmp_path / "x.csv", "id,label,a\nx,100,1e2\ny,10,1_0\nz,2,2\nw,2,ERR\n"))
-        assert other.correct.tolist() == [[False, False, True, False]]
+        assert other.correct.tolist() == [[True, True, True, False]]  # as without ERR
         with pytest.raises(InputError, match="'NA' stands in 1 cells"):
             load_predictions(write(tmp_path / "x.csv", "id,label,a\nx,1,1.0\ny,NA,2\n"))
 
@@ -598,7 +598,7 @@ class TestRepeatedKeys:
             load_predictions(tmp_path / "x.eval")
 
 
-@pytest.mark.parametrize("orient", ["columns", "list", "records"])
+@pytest.mark.parametrize("orient", ["columns", "list", "records", "index"])
 @pytest.mark.parametrize("ids", [True, False])
 def test_json_as_pandas_writes_it(orient, ids, tmp_path):
     """Columns of lists were taken for lists of solved tasks or of trials, and the labels for a model."""
@@ -608,7 +608,40 @@ def test_json_as_pandas_writes_it(orient, ids, tmp_path):
     path.write_text(json.dumps(frame.to_dict("list")) if orient == "list" else frame.to_json(orient=orient))
     pool = load_predictions(path)
     assert (pool.names, pool.correct.sum(axis=1).tolist()) == (("a", "b"), [2, 2])
-    assert pool.ids == (("x", "y", "z") if ids else ("0", "1", "2") if orient == "columns" else None)
+    assert pool.ids == (("x", "y", "z") if ids else ("0", "1", "2") if orient in ("columns", "index") else None)
+
+
+def test_cells_of_json_belong_to_their_rows(tmp_path):
+    """An object has no order."""
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"label": {"x": 0, "y": 1, "z": 1}, "a": {"z": 1, "x": 0, "y": 1}}))
+    assert load_predictions(path).correct.tolist() == [[True] * 3]
+
+
+def test_rows_of_json_without_labels_are_models(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"a": {"x": 1, "y": 0}, "b": {"x": 1, "y": 1}}))
+    assert load_predictions(path).names == ("a", "b")
+    path.write_text(json.dumps({"x": {"label": "cat", "correct": 1}, "y": {"label": "dog", "correct": 0}}))
+    assert load_predictions(path).correct.tolist() == [[True, False]]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"reference": {"x": 1, "y": 0}, "gpt": {"x": 1, "y": 1}},
+        {"x": {"reference": 1, "gpt": 1}, "y": {"reference": 0, "gpt": 1}},
+    ],
+)
+def test_a_model_may_be_called_as_labels_are(content, tmp_path):
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps(content))
+    with pytest.raises(InputError, match=r"`labels_key='reference'`, or that all are models.*`models_axis=0`"):
+        load_predictions(path)
+    assert load_predictions(path, labels_key="reference").correct.tolist() == [[True, False]]
+    assert load_predictions(path, models_axis=0).n_models == 2
+    path.write_text(json.dumps({"target": {"0": 1, "1": 0}, "gpt": {"0": 1, "1": 1}}))  # of pandas
+    assert load_predictions(path).correct.tolist() == [[True, False]]
 
 
 def test_json_of_texts_in_columns(tmp_path):

@@ -307,3 +307,39 @@ def test_answers_that_are_decimal_numbers(made, tmp_path):
 def test_decimal_answers_that_were_not_given():
     pool = Predictions.from_arrays([[0.5, np.nan, 2]], [0.5, 1, 2], missing="nan", classes="any")
     assert (pool.correct.sum(), pool.n_missing) == (2, 1)
+
+
+@pytest.mark.parametrize("other", ["x", "9"])
+def test_a_decimal_number_has_one_spelling_whatever_others_say(other, tmp_path):
+    """A model was wrong where it wrote 3.50, as soon as another one had said no number."""
+    path = tmp_path / "t.csv"
+    path.write_text(f"id,label,a,b\nw,3.5,3.50,3.5\nx,1000,1e3,{other}\ny,.25,0.250,0.25\n")
+    pool = load_predictions(path, classes="any")
+    assert pool.correct.astype(int).tolist() == [[1, 1, 1], [1, 0, 1]]
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32])
+@pytest.mark.parametrize("made", ["arrays", "frame", "parquet", "csv"])
+@pytest.mark.parametrize("gap", [True, False])
+def test_answers_of_fewer_bits(kind, made, gap, tmp_path):
+    """0.1 of 32 bits is the answer 0.1, in whatever it is given."""
+    frame = pd.DataFrame({"label": [0.1, 2.5, 7.0], "a": np.array([0.1, 2.5, np.nan if gap else 7.0], dtype=kind)})
+    if made == "arrays":
+        pool = Predictions.from_arrays(
+            frame["a"].to_numpy(), frame["label"], classes="any", missing="nan" if gap else None
+        )
+    else:
+        path = tmp_path / f"t.{made}"
+        if made == "csv":
+            frame.to_csv(path, index=False)
+        elif made == "parquet":
+            frame.to_parquet(path)
+        pool = load_predictions(frame if made == "frame" else path, classes="any")
+    assert (pool.correct.sum(), pool.n_missing) == (2 + (not gap), int(gap))
+
+
+def test_truth_values_in_parquet(tmp_path):
+    frame = pd.DataFrame({"label": [0, 1, 1], "a": [False, True, False], "source": [True, False, True]})
+    frame.to_parquet(tmp_path / "t.parquet")
+    pool = load_predictions(tmp_path / "t.parquet", exclude="source")
+    assert pool.correct.tolist() == [[True, True, False]]

@@ -246,6 +246,17 @@ def test_an_example_that_is_called_like_a_summary(name):
             load_predictions(marks.replace(name, summary))
 
 
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [([1, 0, 1, 1], [1, 1, 1, 1]), ([1, 0, 0, 0], [1, 1, 0, 0]), ([1, None, 1, 1], [0, 0, 0, 0])],
+    ids=["rounded", "cut", "of_what_was_run"],
+)
+def test_a_mean_that_was_rounded_is_no_example(a, b):
+    frame = pd.DataFrame({"id": ["x", "y", "z", "mean"], "a": a, "b": b})
+    with pytest.raises(InputError, match="'mean' looks like a summary"):
+        load_predictions(frame)
+
+
 class TestOneModelBesideOthers:
     @pytest.mark.parametrize("name", ["prediction", "pred", "y_pred", "correct"])
     def test_others_do_not_vanish(self, name):
@@ -269,6 +280,20 @@ class TestOneModelBesideOthers:
     def test_what_is_known_of_examples_is_no_model_by_its_name(self, name):
         frame = pd.DataFrame({"id": range(4), "correct": [1, 1, 0, 1], name: [0, 1, 1, 0]})
         assert load_predictions(frame).correct.tolist() == [[True, True, False, True]]
+
+    @pytest.mark.parametrize("name", ["is_correct_b", "has_passed", "is_solved", "prob_right", "is_b_right"])
+    def test_who_else_is_right_is_no_feature(self, name):
+        frame = pd.DataFrame({"id": range(4), "correct": [1, 1, 0, 1], name: [0, 1, 1, 0]})
+        with pytest.raises(InputError, match=f"'{name}' beside it looks like"):
+            load_predictions(frame)
+
+    @pytest.mark.parametrize("first", [True, False])
+    def test_a_model_that_lacks_a_thousand_examples_does_not_vanish(self, first, tmp_path):
+        late = [None] * 1000 + [0.25, 0.75] * 10
+        frame = pd.DataFrame({"id": range(1020), "score": 1, "b": late if first else late[::-1]})
+        for given in (frame, as_csv(frame, tmp_path), as_jsonl(frame, tmp_path), as_parquet(frame, tmp_path)):
+            with pytest.raises(InputError, match="'score' looks like the scores of one model, but other columns"):
+                load_predictions(given)
 
     @pytest.mark.parametrize("name", ["score", "passed", "pass@1", "exact_match"])
     def test_scores_beside_texts_are_the_only_model(self, name, tmp_path):
@@ -355,3 +380,29 @@ def test_names_that_look_alike(names):
 def test_names_that_do_not():
     for names in (("a", "A", "a b"), ("R2", "R\u00b2", "R\u2082"), ("GPT\u2122", "GPTTM", "GPT")):
         assert Predictions.from_correct([[1, 0], [0, 1], [1, 1]], names=names).n_models == 3
+
+
+@pytest.mark.parametrize("layout", ["long", "folder"])
+def test_a_pattern_of_models_leaves_the_scores_where_they_are(layout, tmp_path):
+    """`c*` took out the column `correct`, too, and `score` was read instead."""
+    frame = pd.DataFrame({
+        "model": ["cat"] * 2 + ["dog"] * 2, "id": [1, 2] * 2, "correct": [1, 1, 1, 0], "score": [0, 0, 0, 1],
+    })  # fmt: skip
+    if layout == "folder":
+        for name, rows in frame.groupby("model"):
+            rows.drop(columns="model").to_csv(tmp_path / f"{name}.csv", index=False)
+    pool = load_predictions(frame if layout == "long" else tmp_path, exclude="c*")
+    assert (pool.names, pool.correct.tolist()) == (("dog",), [[True, False]])
+
+
+def test_files_of_one_name_stand_in_one_order(tmp_path):
+    """One that is there twice left no ids, and rows were put beside each other whatever they were of."""
+    names = [f"{i}.png" for i in range(6)] + ["0.png"]
+    for model, rows in (("a", names), ("b", names[::-1])):
+        frame = pd.DataFrame({"filename": rows, "correct": [1, 0, 1, 0, 1, 0, 1]})
+        frame.to_csv(tmp_path / f"{model}.csv", index=False)
+    with pytest.raises(InputError, match=r"in row 2 'a' has another example than 'b': its 'filename' is '1.png', not"):
+        load_predictions(tmp_path)
+    assert load_predictions(tmp_path, exclude="filename").n_models == 2
+    pd.DataFrame({"filename": names, "correct": 1}).to_csv(tmp_path / "b.csv", index=False)
+    assert load_predictions(tmp_path).correct.sum() == 11

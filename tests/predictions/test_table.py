@@ -189,6 +189,17 @@ class TestEachModelsNumbering:
         with pytest.raises(InputError, match="'b' predicts 4 but never 0"):
             Predictions.from_arrays([self.SOUND, gaps], self.LABELS, names=["a", "b"], observed=observed)
 
+    @pytest.mark.parametrize("dtype", [np.int64, np.int8])
+    def test_a_few_cells_at_the_other_end_hide_nothing(self, dtype):
+        """-1 for no answer is 0 where 1 was added to all; the test set may lack the last class."""
+        shifted = (np.where(np.arange(40) % 5 == 0, -1, self.LABELS) + 1).astype(dtype)
+        told = r"'b' predicts 4; it is right on 2 of 40 examples, and would be on 32 with 1 taken"
+        with pytest.raises(InputError, match=told):
+            Predictions.from_arrays([self.SOUND, shifted], self.LABELS, names=["a", "b"])
+        with pytest.raises(InputError, match="would be on 32"):
+            Predictions.from_arrays([shifted], self.LABELS)
+        assert Predictions.from_arrays([shifted], self.LABELS, classes=5).correct.sum() == 2
+
     def test_a_code_of_no_class_is_no_numbering(self):
         """-1 stands for no answer, and a class that is never named for a weak model."""
         said = np.where(self.LABELS == 3, -1, self.LABELS)
@@ -223,6 +234,7 @@ class TestClassesThatNobodyPredicts:
         [
             (np.tile(np.arange(1, 11), 9), np.tile([1, 2, 3, 4, 5, 6, 7, 8, 9, 0], 9), 11),  # 10 for 0, as in SVHN
             ([0, 1, 2] * 20 + [255] * 4, [0, 1, 2] * 20 + [1] * 4, 256),  # 255 for what is not labelled
+            ([0, 1, 2] * 20 + [255], [0, 1, 1] * 20 + [1], 256),
             ([0, 1, 2] * 20 + [-1] * 4, [0, 1, 2] * 20 + [1] * 4, '"any"'),
             ([0] * 70 + [1] * 30, [1] * 100, 2),
             (np.arange(50) % 5 + 1, np.arange(50) % 5, 6),

@@ -41,7 +41,7 @@ def read_predictions(
 def as_answers(predictions: ArrayLike, labels: ArrayLike, codes: Codes) -> tuple[ArrayLike, ArrayLike]:
     """Predictions and labels as text, where they are numbers of which some are no whole ones; else as they are."""
     arrays = [as_array(cells, what=what) for cells, what in ((predictions, "predictions"), (labels, "labels"))]
-    if any(isinstance(cells, np.ma.MaskedArray) or cells.dtype.kind not in "ifO" for cells in arrays):
+    if any(isinstance(cells, np.ma.MaskedArray) or cells.dtype.kind not in "iufO" for cells in arrays):
         return predictions, labels
     flat = [cells.ravel() for cells in arrays]
     said, truth = free_answers(flat)

@@ -9,6 +9,7 @@ column per example.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from heldout.errors import InputError
 from heldout.predictions.keys import (
     BESIDE,
     CORRECT,
+    FILES,
     INDEX,
     ITEMS,
     METADATA,
@@ -79,6 +81,9 @@ def from_columns(
     if model is None and example is None and options.models_axis != 0:
         others = [key for key in read if key not in roles.values() and not options.exclude.fitting(key)]
         example = id_column(columns, others, found.get("labels"))
+        if example is None:  # not all different, but in one order for all models
+            rest = [key for key in read if key not in roles.values()]
+            beside |= {key: columns[key] for key in rest if _names_files(key, columns[key], options)}
     if model is None:
         check_alone(read, roles, example, options, source=source)
     if options.correct_key is None and "correct" in found:
@@ -157,6 +162,12 @@ def _is_beside(key: str, column: Column, options: Options) -> bool:
     return key in options.columns or not all(looks_numeric(value) for value in column[:100])
 
 
+def _names_files(key: str, column: Column, options: Options) -> bool:
+    """Whether a column of texts names the file of each example."""
+    named = FILES.fullmatch(plain_name(key)) is not None and not all(looks_numeric(value) for value in column)
+    return named and options.exclude.keeps(key)
+
+
 def _of_tasks(columns: dict[str, Column], options: Options, *, source: str) -> dict[str, Column]:
     """Rows of the tasks that were asked for."""
     if not options.tasks:
@@ -197,7 +208,7 @@ def _roles(
     taken = {key for key in (options.predictions_key, options.correct_key, options.labels_key) if key is not None}
 
     def find(role: Role, wanted: str | None, *, weak: bool = False) -> str | None:
-        out = {key for key in columns if role in (PREDICTION, CORRECT) and options.exclude.fitting(key)}
+        out = set(options.exclude.patterns) if role in (PREDICTION, CORRECT) else set()  # c* means models, not correct
         key = pick(columns, wanted, role, source=source, noun="column", weak=weak, taken=taken | out)
         if key is not None:
             taken.add(key)
@@ -233,7 +244,8 @@ def _roles(
 
 def _may_hold_scores(column: Column) -> bool:
     """Whether some cell is a score; without labels, one of texts, lists and the like is no model's."""
-    return any(is_score(value) and not is_gap(value) and value != "" for value in column[:1000])
+    there = (value for value in column if not is_gap(value) and value != "")
+    return any(is_score(value) for value in islice(there, 1000))
 
 
 def _wide(

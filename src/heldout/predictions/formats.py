@@ -297,12 +297,19 @@ def _table_columns(table: Any, path: Path, *, numbered: bool = False) -> dict[st
         raise InputError(f"{path.name} has no columns; save the table again, with at least one column and one row.")
     check_header(list(table.column_names), path.name, numbered=numbered)
     columns = {
-        name: column.to_pylist() if column.null_count else column.to_numpy()
+        name: _with_gaps(column) if column.null_count else column.to_numpy()
         for name, column in zip(table.column_names, table.columns, strict=True)
     }
     if table.num_rows == 0:
         raise InputError(f"{path.name} is empty: at least one row is needed.")
     return columns
+
+
+def _with_gaps(column: Any) -> list[Any]:
+    """Values and None; floats of fewer bits as the decimal numbers that they were given as."""
+    values: list[Any] = column.to_pylist()
+    narrow = {"float": np.float32, "halffloat": np.float16}.get(str(column.type))
+    return values if narrow is None else [None if v is None else float(str(narrow(v))) for v in values]
 
 
 def read_json(path: Path, options: Options) -> Predictions:
@@ -320,7 +327,7 @@ def from_json(content: Any, path: Path, options: Options) -> Predictions:
         return from_rows(content, path, options)
     if not isinstance(content, dict):
         raise InputError(f"{file_name(path)} holds neither a list of rows nor an object of arrays.")
-    columns = harness.columns_of(content, options)
+    columns = harness.columns_of(content, options, path)
     if columns is not None:
         return from_columns(columns, options, source=file_name(path), name=stem_of(path))
     arrays = {key: value for key, value in content.items() if value is not None}

@@ -19,11 +19,12 @@ from heldout.predictions.raw import file_name
 from heldout.predictions.runs import Run, model_name
 from heldout.predictions.text_cells import is_score
 from heldout.predictions.trials import COUNTED
-from heldout.predictions.values import is_gap
+from heldout.predictions.values import is_gap, listing
 
 # What to look for in a folder, in this order.
 PATTERNS = (helm.FILE, "*_eval_all.json", "results.json", terminal_bench.RESULT, swe_bench.REPORT)
 LEADERBOARD = "performances"
+MAY_BE_MODELS = {"target", "targets", "gold", "reference", "references"}  # names of labels
 
 
 def harness_files(folder: Path) -> list[Path]:
@@ -40,7 +41,7 @@ def runs_of(content: Any, path: Path, options: Options) -> list[Run] | None:
     """What a JSON file says of its runs; None where it is of no layout that is known here."""
     if isinstance(content, list):
         return _runs_of_list(content, path, options)
-    if not isinstance(content, dict) or not content or columns_of(content, options) is not None:
+    if not isinstance(content, dict) or not content or columns_of(content, options, path) is not None:
         return None
     if _rows_with(content.get("results"), "task_id", "is_resolved"):
         return [terminal_bench.run(content["results"], path, options)]
@@ -61,20 +62,27 @@ def runs_of(content: Any, path: Path, options: Options) -> list[Run] | None:
     return None
 
 
-def columns_of(content: dict[str, Any], options: Options) -> dict[str, list[Any]] | None:
+def columns_of(content: dict[str, Any], options: Options, path: Path) -> dict[str, list[Any]] | None:
     """The columns of an object that has one a key, as `DataFrame.to_json` and `to_dict` write them; None of others.
 
     One is called as labels or ids are: models and tasks are not.
 
     Examples
     --------
-    >>> columns_of({"label": [0, 1], "a": [0, 0]}, Options())
+    >>> path = Path("t.json")
+    >>> columns_of({"label": [0, 1], "a": [0, 0]}, Options(), path)
     {'label': [0, 1], 'a': [0, 0]}
-    >>> columns_of({"label": {"7": 0, "9": 1}, "a": {"7": 0, "9": 0}}, Options())
+    >>> columns_of({"label": {"7": 0, "9": 1}, "a": {"7": 0, "9": 0}}, Options(), path)
     {'index': ['7', '9'], 'label': [0, 1], 'a': [0, 0]}
-    >>> columns_of({"a": {"x": 0, "y": 1}, "b": {"x": 0, "y": 0}}, Options()) is None
+    >>> columns_of({"7": {"label": 0, "a": 0}, "9": {"label": 1, "a": 0}}, Options(), path)
+    {'index': ['7', '9'], 'label': [0, 1], 'a': [0, 0]}
+    >>> columns_of({"a": {"x": 0, "y": 1}, "b": {"x": 0, "y": 0}}, Options(), path) is None
     True
     """
+    if content and all(isinstance(row, dict) and row for row in content.values()):
+        if _are_rows(content, options):
+            content = {key: {row: cells[key] for row, cells in content.items()} for key in next(iter(content.values()))}
+        _check_label(content, options, path)
     names = {plain_name(str(key)) for key in content}
     if not names & {*LABEL.usual, *EXAMPLE.usual} or options.models_axis is not None:
         return None
@@ -84,8 +92,34 @@ def columns_of(content: dict[str, Any], options: Options) -> dict[str, list[Any]
         return dict(content) if flat and columns[0] and len(set(map(len, columns))) == 1 else None
     if all(isinstance(column, dict) and column and column.keys() == columns[0].keys() for column in columns):
         index = {} if names & {*EXAMPLE.usual} else {"index": list(columns[0])}
-        return index | {key: list(column.values()) for key, column in content.items()}
+        return index | {key: [column[row] for row in columns[0]] for key, column in content.items()}
     return None
+
+
+def _check_label(columns: dict[str, dict[str, Any]], options: Options, path: Path) -> None:
+    """A model, or an example, may be called `reference`; of pandas' own numbers of rows it is the label."""
+    rows = list(next(iter(columns.values())))
+    names = [key for key in columns if plain_name(str(key)) in MAY_BE_MODELS]
+    known = {plain_name(str(key)) for key in columns} & ({*LABEL.usual, *EXAMPLE.usual} - MAY_BE_MODELS)
+    settled = options.models_axis is not None or options.labels_key in columns
+    if not names or known or settled or rows == [str(i) for i in range(len(rows))]:
+        return
+    if all(cell in (0, 1, None) for column in columns.values() for cell in column.values()):
+        raise InputError(
+            f"{file_name(path)} has {names[0]!r} among {listing(list(columns))}, each with 0 and 1 on {listing(rows)}: "
+            f"say that it holds the labels with `labels_key={names[0]!r}`, or that all are models, or examples of "
+            "models, with `models_axis=0`."
+        )
+
+
+def _are_rows(content: dict[str, dict[str, Any]], options: Options) -> bool:
+    """Whether an object has one row a key, as `DataFrame.to_json(orient="index")` writes it, with a label in each."""
+    first = next(iter(content.values()))
+    names = {plain_name(str(key)) for key in first}
+    labelled = bool(names & {*LABEL.usual}) or options.labels_key in first
+    if not labelled or options.models_axis is not None or _score_key(first, options) is not None:
+        return False
+    return all(row.keys() == first.keys() for row in content.values())
 
 
 def _runs_of_list(content: list[Any], path: Path, options: Options) -> list[Run] | None:

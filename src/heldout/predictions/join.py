@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from heldout.checks import plain_name
 from heldout.errors import InputError
 from heldout.predictions.item_columns import Apart, where_apart
-from heldout.predictions.keys import SCORED, TEXTS, Options
+from heldout.predictions.keys import FILES, SCORED, TEXTS, Options
 from heldout.predictions.table import Predictions
 from heldout.predictions.trials import Scored, pooled_trials
 from heldout.predictions.values import ABSENT, Codes, listing, number_of, repeated
@@ -305,7 +305,7 @@ def _common_columns(
             into = joined.setdefault(name, np.full(len(column), None, dtype=object))
             told = known.setdefault(name, np.zeros(len(column), dtype=bool))
             new = values[column].astype(object)
-            if _must_agree(name):
+            if _must_agree(name, ids):
                 there &= np.array([value is None for value in into], dtype=bool)
             # element by element: a text may have become a list, of which arrays make no single truth value
             elif any(a != b for a, b in zip(into[told & there].tolist(), new[told & there].tolist(), strict=True)):
@@ -317,9 +317,10 @@ def _common_columns(
     return joined
 
 
-def _must_agree(column: str) -> bool:
-    """Whether a column says what an example asks, or by what it was scored."""
-    return plain_name(column) in TEXTS or column == SCORED
+def _must_agree(column: str, ids: tuple[str, ...] | None) -> bool:
+    """Whether a column says what an example asks, by what it was scored, or, without ids, which file it is."""
+    name = plain_name(column)
+    return name in TEXTS or column == SCORED or (ids is None and FILES.fullmatch(name) is not None)
 
 
 def _check_asked(
@@ -329,7 +330,7 @@ def _check_asked(
     asked: dict[str, tuple[NDArray[Any], NDArray[np.intp]]] = {}
     for t, (table, column) in enumerate(zip(tables, columns, strict=True)):
         for name, values in table.columns.items():
-            if not _must_agree(name):
+            if not _must_agree(name, ids):
                 continue
             n = len(column)
             texts, teller = asked.setdefault(name, (np.full(n, None, dtype=object), np.full(n, -1, dtype=np.intp)))

@@ -53,6 +53,7 @@ NUMBERING = re.compile(
     r"|(file|image|img|picture|photo|audio|video|clip)(_?(id|file|name|path))?|path|url"
     r"|.*_(id|uid|uuid|no\.?|nr|num|number|idx|index|key)"
 )
+FILES = re.compile(r"(file|image|img|picture|photo|audio|video|clip)(_?(id|file|name|path))?|path|url")
 CAMEL = re.compile(r"(?<=[a-z0-9])(?=(?:I[dD]|No|Nr|Num|Number|Idx|Index|Key)$)")  # where imageId, QuestionNo are cut
 # What sums up the models of an example, or the examples of a model.
 SUMMARIES = frozenset(("accuracy", "average", "avg", "mean", "median", "overall", "total", "sum", "std", "pass_rate"))
@@ -60,7 +61,10 @@ _ASKED = """
 question prompt text input sentence problem instruction query context passage premise hypothesis choices options doc
 """
 # What is known of the examples, or of one model's prediction, and is no model by its name: is_long, has_code, prob_1.
-FEATURES = re.compile(r"(is|has|prob|proba)_.+")
+# Who is right is none of it: is_correct_b.
+FEATURES = re.compile(
+    r"(is|has|prob|proba)_(?!(.+_)?(correct|right|resolved|solved|passed|pass|success|successful)(_|$)).+"
+)
 BESIDE = "column:"  # before the name of a column of examples in files that `save` writes
 _TOLD = """
 category categories subject topic task dataset domain language difficulty level date contest_date repo repository

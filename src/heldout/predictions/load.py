@@ -214,7 +214,7 @@ def _checked(table: Predictions, options: Options) -> Predictions:
     options.codes.check()
     options.check_used(table.source)
     told = [f"task {name}" for name in options.tasks] + [f"without {name}" for name in options.exclude.patterns]
-    check_summaries(kept, table.ids, table.cells, source=table.source)
+    check_summaries(kept, table.ids, table.cells, table.observed, source=table.source)
     table = table if len(kept) == table.n_models else table.select(kept)
     return replace(table, source=", ".join([table.source, *told])) if told else table
 

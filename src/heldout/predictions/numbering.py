@@ -13,6 +13,8 @@ from heldout.predictions.fields import Fields
 from heldout.predictions.values import as_array, plain
 
 ANY_CLASS = "any"
+IGNORED = (2**8 - 1, 2**16 - 1)  # by custom no label
+FAR = 3.0  # standard errors
 UNLIKELY = 0.05  # that nobody is right on some examples, given the others
 
 
@@ -51,10 +53,11 @@ def _check_range(table: Fields, seen: NDArray[Any]) -> None:
 
     It is none where models are not right more often one off, and the rest says what the label is: a class that nobody
     predicts, where all that is predicted is some label and classes have no gaps; or a label of so few examples that
-    nobody need have been right on them. A label below 0 that nobody predicts is rather a code of no label.
+    nobody need have been right on them. A label below 0 that nobody predicts is rather a code of no label, and so is
+    255 beyond a gap.
     """
     assert table.labels is not None
-    labels = table.labels.astype(np.int64)
+    labels = table.labels
     low, high = int(seen.min()), int(seen.max())
     outside = (labels < low) | (labels > high)
     if not outside.any():
@@ -64,7 +67,8 @@ def _check_range(table: Fields, seen: NDArray[Any]) -> None:
     whole = len(found) == most - least + 1 and bool(np.isin(seen, found).all())
     right = np.any(table.cells[:, ~outside], axis=0)
     by_chance = ((len(right) - right.sum() + 1) / (len(right) + 2)) ** int(outside.sum())
-    if min(least, low) >= 0 and (whole or by_chance >= UNLIKELY) and not _better_one_off(table, labels):
+    rare = by_chance >= UNLIKELY and not np.isin(labels[outside], IGNORED).any()
+    if min(least, low) >= 0 and (whole or rare) and not _better_one_off(table):
         return
     where = int(np.argmax(outside))
     known = max(most, high) + 1 if min(least, low) >= 0 else '"any"'
@@ -75,10 +79,11 @@ def _check_range(table: Fields, seen: NDArray[Any]) -> None:
     )
 
 
-def _better_one_off(table: Fields, labels: NDArray[np.int64]) -> bool:
+def _better_one_off(table: Fields) -> bool:
     """Whether models are right more often where one is added to, or taken from, all that they say."""
     assert table.predictions is not None
-    said = table.predictions.astype(np.int64)
+    assert table.labels is not None
+    said, labels = table.predictions.astype(np.int64), table.labels.astype(np.int64)
     there = True if table.observed is None else table.observed
     now, above, below = (int(((said + step == labels) & there).sum()) for step in (0, 1, -1))
     return max(above, below) > now
@@ -88,21 +93,24 @@ def _check_each_model(table: Fields) -> None:
     """A model that counts classes from another number than the labels is hidden by one that does not.
 
     It predicts a class next to the labels' range, never the one at the other end, and is right more often where one is
-    added to, or taken from, all that it says.
+    added to, or taken from, all that it says; or so much more often that a few cells at the other end, such as a code
+    of no answer, say nothing.
     """
     assert table.labels is not None
     assert table.predictions is not None
     labels = table.labels
     low, high = int(labels.min()), int(labels.max())
     for beyond, other, step in ((high + 1, low, -1), (low - 1, high, 1)):
-        has, lacks = (_rows_with(table, value) for value in (beyond, other))
-        for i in np.flatnonzero(has & ~lacks).tolist():
+        has, both = (_rows_with(table, value) for value in (beyond, other))
+        for i in np.flatnonzero(has).tolist():
             there = slice(None) if table.observed is None else table.observed[i]
             said, truth = (values.astype(np.int64) for values in (table.predictions[i][there], labels[there]))
             name, now, moved = table.names[i], int((said == truth).sum()), int((said + step == truth).sum())
-            if moved > now:
+            far = (moved - now) ** 2 > FAR**2 * (moved + now)
+            if moved > now and (far or not both[i]):
+                never = "" if both[i] else f" but never {other}"
                 raise InputError(
-                    f"{table.source}: labels are {low} to {high}, and {name!r} predicts {beyond} but never {other}; it "
+                    f"{table.source}: labels are {low} to {high}, and {name!r} predicts {beyond}{never}; it "
                     f"is right on {now:,} of {len(said):,} examples, and would be on {moved:,} with 1 "
                     f"{'taken from' if step < 0 else 'added to'} each, so that one of the two may count classes from 0 "
                     "and the other from 1; renumber one of them, or give the number of classes (`classes`) if its "

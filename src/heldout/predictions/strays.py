@@ -138,7 +138,14 @@ def check_names(names: list[str], label: str | None, *, source: str) -> None:
         )
 
 
-def check_summaries(models: Sequence[str], examples: Sequence[str] | None, cells: NDArray[Any], *, source: str) -> None:
+def check_summaries(
+    models: Sequence[str],
+    examples: Sequence[str] | None,
+    cells: NDArray[Any],
+    observed: NDArray[np.bool_] | None = None,
+    *,
+    source: str,
+) -> None:
     """A mean over examples would pass for a further example, and one over models for a further model.
 
     Where all cells are right or wrong, an example called "mean" is one unless it is that: words are ids, too.
@@ -150,19 +157,25 @@ def check_summaries(models: Sequence[str], examples: Sequence[str] | None, cells
                 f"`exclude={name!r}`, or rename it if it is one."
             )
     for i, name in enumerate(examples or ()):
-        if name[:1] in INITIALS and plain_name(name) in SUMMARIES and _may_sum_up(cells, i, plain_name(name)):
+        if name[:1] in INITIALS and plain_name(name) in SUMMARIES and _may_sum_up(cells, observed, i, plain_name(name)):
             raise InputError(
                 f"{source}: {name!r} looks like a summary of the examples, and no example: take it out of the file, "
                 "or give it another id if it is one."
             )
 
 
-def _may_sum_up(cells: NDArray[Any], at: int, name: str) -> bool:
-    """Whether an example may hold what its name says of all others."""
+def _may_sum_up(cells: NDArray[Any], observed: NDArray[np.bool_] | None, at: int, name: str) -> bool:
+    """Whether an example may hold what its name says of all others that were run; at either end, also rounded."""
     if cells.dtype != np.bool_ or name not in MOMENTS or cells.shape[1] == 1:
         return True
-    others = np.delete(cells, at, axis=1).astype(np.float64)
-    return bool((cells[:, at] == MOMENTS[name](others)).all())
+    there = np.ones(cells.shape, dtype=bool) if observed is None else observed
+    if not there[:, at].any():
+        return True
+    others = np.ma.array(np.delete(cells, at, axis=1), np.float64, mask=np.delete(~there, at, axis=1))
+    sums = MOMENTS[name](others)[there[:, at]]
+    held = cells[there[:, at], at]
+    whole = [sums, np.floor(sums), np.floor(sums + 0.5)] if at in (0, cells.shape[1] - 1) and held.size > 1 else [sums]
+    return any(bool(np.ma.allequal(held, values)) for values in whole)
 
 
 def check_alone(

@@ -74,11 +74,17 @@ def free_answers(columns: Sequence[Column]) -> list[Column]:
     >>> free_answers([[1.0, 2], ["1", "x"]])
     [[1.0, 2], ['1', 'x']]
     """
-    listed = [_listed(column) for column in columns]
+    listed = [_listed(_of_64_bits(column)) for column in columns]
     fractions = any(isinstance(v, float) and math.isfinite(v) and not v.is_integer() for cells in listed for v in cells)
     if not fractions:
         return list(columns)
     return [[_answer(value) for value in cells] for cells in listed]
+
+
+def _of_64_bits(column: Column) -> Column:
+    """Floats of fewer bits as the decimal numbers that they were given as: 0.1 of 32 bits is 0.1."""
+    narrow = are_numbers(column, "f") and column.dtype.itemsize < 8
+    return column.astype(np.str_).astype(np.float64) if narrow else column
 
 
 def _answer(value: Any) -> Any:
@@ -169,8 +175,12 @@ def text_classes(
         if labels is not None:
             strange = distinct - unread - (set() if numbered else known)
             _refuse_not_there(columns, strange, numbered=numbered, source=source)
-        if numerals:
-            values = {text: (_less_zeros if padded else _spelled)(text) for text in distinct}
+        if padded:
+            values = {text: _less_zeros(text) for text in distinct}
+        elif numbered and not typed:  # what one model says decides nothing for others
+            values = {text: _by_value(text) for text in distinct}
+        elif numerals:
+            values = {text: _spelled(text) for text in distinct}
         else:
             values = {text: text for text in distinct}
     values |= gaps
@@ -245,6 +255,18 @@ def _spelled(text: str) -> str:
     return str(int(text.partition(".")[0])) if WHOLE.fullmatch(text) else text
 
 
+def _by_value(text: str) -> str:
+    """One spelling for one number; other text as it stands.
+
+    Examples
+    --------
+    >>> [_by_value(text) for text in ("03", "3.50", "1e3", "1/2", "nan")]
+    ['3', '3.5', '1000', '1/2', 'nan']
+    """
+    number = None if WHOLE.fullmatch(text) else number_of(text)
+    return _spelled(text) if number is None or not abs(number) < WHOLE_FLOATS else _answer(number)
+
+
 def spelled(value: Any) -> str | None:
     """A whole number, or a text that spells one, as text without zeros around it; None of anything else.
 
@@ -305,7 +327,9 @@ def are_numbers(column: Column, kinds: str = "biuf") -> bool:
 
 def looks_numeric(value: Any) -> bool:
     """Whether a cell is a number, or spells one."""
-    return number_of(value) is not None if isinstance(value, str) else isinstance(value, (int, float, np.number))
+    return (
+        number_of(value) is not None if isinstance(value, str) else isinstance(value, (int, float, np.number, np.bool_))
+    )
 
 
 def is_score(value: Any) -> bool:
