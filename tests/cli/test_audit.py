@@ -289,6 +289,11 @@ def test_a_control_in_folders_called_by_the_numbers_that_label_the_test_set(run,
         assert code == 0, err
         errors.append(json.loads(out)["control"]["untouched_error"])
     assert errors[0] == errors[1] < 0.5
+    for label in (9, 4, 0):
+        (tmp_path / "folders" / str(label)).rename(tmp_path / "folders" / f"0{label // 4 + 1}")
+    code, _, err = run(control=tmp_path / "folders", limit=None)
+    assert code == 2
+    assert "called 1 to 3, but the labels of the other set begin with 0" in one_sentence(err)
 
 
 def test_split_of_a_folder_can_be_audited(tmp_path, rng, capsys):

@@ -134,7 +134,7 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
     images = pictures(args, models[0], args.images, labels=args.labels, of="train", groups=args.groups, **how)
     fresh = None
     if args.validation:
-        how |= {"class_names": images.source.class_names, "of_first": False}
+        how |= {"first": images.source}
         fresh = pictures(
             args, models[0], args.validation, labels=args.validation_labels, of="validation", groups=None, **how
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +13,7 @@ from heldout.cli.common import refuse_idle, say
 from heldout.cli.grouping import named_groups
 from heldout.errors import InputError
 from heldout.images import Crop, Frame, ImageSource, LabelledImages, Pad, Upsample, Whole, Wrap, open_source
-from heldout.images.class_order import BY_VALUE
+from heldout.images.class_order import BY_VALUE, may_be_shifted
 from heldout.images.frames import PAD_MODES
 from heldout.images.readers import called_by_numbers
 from heldout.images.sources import MAX_PIXELS, FileSource
@@ -114,8 +113,7 @@ def pictures(
     images_key: str | None,
     labels_key: str | None,
     groups: str | None,
-    class_names: Sequence[str] | None = None,
-    of_first: bool = True,
+    first: ImageSource | None = None,
     need_room: bool = True,
     need_square: bool = False,
     of: Literal["test", "train", "validation"] = "test",
@@ -123,13 +121,12 @@ def pictures(
 ) -> LabelledImages:
     """Pictures in the frame that the options ask for, scaled as they say; where they leave it open, as the model says.
 
-    `need_room` and `need_square` as in `frame_of`; a set that is not `of_first` has its classes numbered as the first
-    one's, by its `class_names` or, where its labels are numbers, by the numbers that folders are called; `of` as in
+    `need_room` and `need_square` as in `frame_of`; a set after the `first` has its classes numbered as that one's,
+    by its `class_names` or, where its labels are numbers, by the numbers that folders are called; `of` as in
     `from_npz`; `prefix` is that of the options that name its keys.
     """
-    by = args.classes_by if of_first else None
-    if not of_first and class_names is None and labels is None and called_by_numbers(path):
-        by = BY_VALUE  # the first set's labels are numbers
+    by_value = first is not None and first.class_names is None and labels is None and called_by_numbers(path)
+    by = args.classes_by if first is None else BY_VALUE if by_value else None
     try:
         source = open_source(
             path,
@@ -137,13 +134,15 @@ def pictures(
             images_key=images_key,
             labels_key=labels_key,
             channels=args.channels or getattr(model, "channels", None) or 3,
-            class_names=class_names,
+            class_names=None if first is None else first.class_names,
             classes_by=by,
             max_pixels=args.max_pixels,
             of=of,
         )
     except InputError as error:
         raise InputError(re.sub("`(images_key|labels_key)`", rf"`{prefix}\1`", str(error))) from error
+    if first is not None and by_value:
+        _check_called_alike(args, source, first, path)
     say_labels(source)
     return LabelledImages(
         source,
@@ -154,6 +153,17 @@ def pictures(
         bgr=args.bgr,
         groups=groups_of(source, groups),
     )
+
+
+def _check_called_alike(args: argparse.Namespace, second: ImageSource, first: ImageSource, path: str) -> None:
+    """Folders 1 to 9 beside labels 0 to 9 may lack class 0, or count the same classes from 1."""
+    if may_be_shifted(second.labels, first.labels):
+        option = "--control-labels" if hasattr(args, "control_labels") else "--validation-labels"
+        raise InputError(
+            f"{path}: the folders of classes are called {second.labels.min()} to {second.labels.max()}, but the labels "
+            f"of the other set begin with {first.labels.min()}, so that one may count classes from 0 and the other "
+            f"from 1; rename the folders, or give their labels by {option} (a CSV of file names and labels)."
+        )
 
 
 def say_labels(source: ImageSource) -> None:

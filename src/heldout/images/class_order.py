@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from heldout.checks import number_labels
 from heldout.errors import InputError
@@ -56,6 +57,18 @@ def numbers_called(names: Sequence[str], what: str) -> dict[str, int]:
         if (other := called.setdefault(int(name), name)) != name:
             raise InputError(f"{what}: {other!r} and {name!r} are one number; give each class one name.")
     return {name: value for value, name in called.items()}
+
+
+def may_be_shifted(called: NDArray[np.int64], labels: NDArray[np.int64]) -> bool:
+    """Whether classes called by numbers may be those of other labels counted from 1 instead of 0.
+
+    Examples
+    --------
+    >>> may_be_shifted(np.array([1, 2, 3]), np.array([0, 1, 2])), may_be_shifted(np.array([1, 3]), np.array([0, 1, 3]))
+    (True, False)
+    """
+    found = np.unique(called)
+    return bool(found[0] == labels.min() + 1 and found[-1] - found[0] + 1 == len(found))
 
 
 def _some(names: Sequence[str], most: int = 4) -> str:
