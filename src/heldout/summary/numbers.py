@@ -107,6 +107,18 @@ decide otherwise.'
     )
 
 
+def other_draws(p: float, n_draws: int, level: float, *, times: int = 1) -> str | None:
+    """`another_seed` of p that is a share of so many draws, or `times` one.
+
+    Examples
+    --------
+    >>> other_draws(0.048, 9999, 0.05) is None, other_draws(0.045, 9999, 0.05) is None
+    (False, True)
+    """
+    share = min(1.0, p / times)
+    return another_seed(p, times * math.sqrt(share * (1 - share) / n_draws), level)
+
+
 def percent(value: float, digits: int = 1) -> str:
     """A share in percent.
 
