@@ -168,6 +168,18 @@ def test_another_seed_could_decide_otherwise(p, error, told):
     assert any("another seed could decide otherwise" in w for w in near.summary().warnings) == told
 
 
+@pytest.mark.parametrize(
+    ("high", "told"),
+    [(0.5, "up to +0.50 log-odds (odds of being right × 1.65)"), (np.inf, "any size"), (np.nan, None), (-0.1, None)],
+)
+def test_no_sign_says_how_large_an_effect_is_left(high, told):
+    right, _, seen = small(np.random.default_rng(0))
+    found = replace(exposure(right, seen=seen, n_resamples=99, scan=False), interval=(-1.0, high))
+    assert found.verdict == "no excess found"
+    assert any("Not excluded" in s for s in found.summary().sentences) == (told is not None)
+    assert told is None or any(told in s for s in found.summary().sentences)
+
+
 def test_placebo_counts_every_assignment():
     """Six families of one block, two of them exposed: fifteen ways, all of them looked at."""
     rng = np.random.default_rng(0)

@@ -103,6 +103,13 @@ def _sentences(result: ExposureResult) -> Iterator[str]:
     else:
         margins, placebo = page.p_text(result.p_margins), page.p_text(result.p_placebo)
         yield f"p = {page.p_text(result.p_value)}, the larger of margins ({margins}) and placebo ({placebo})."
+    high = result.interval[1]
+    if result.verdict == "no excess found" and high > 0:
+        size = f"up to {_odds(high)} log-odds (odds of being right × {page.fixed(math.exp(min(high, 700.0)), 2)})"
+        yield (
+            f"Not excluded: an effect of {'any size' if math.isinf(high) else size}, by the upper end of the "
+            f"{page.sure_text(result.level)} interval under the Rasch model."
+        )
     accused = [m.name for m in result.models if is_exceeding(m, result.level)]
     if accused:
         yield (
