@@ -21,6 +21,7 @@ from heldout.statistics.margins import monte_carlo_p
 
 RESULTS = Path(__file__).resolve().parent / "results" / "levels.jsonl"
 TABLES, STEPS = 199, 5  # p is exact for any number of rounds
+DRAWS = 10  # of members of each family; p is valid for any number
 LEVELS = (0.05, 0.01)
 TESTS = ("margins", "placebo", "verdict", "margins without families", "verdict without families")
 
@@ -32,7 +33,7 @@ def p_values(made: World, seed: int, *, n_tables: int = TABLES, steps: int = STE
     )
     one, two, three = np.random.default_rng(seed).spawn(3)
     whole = whole_pass(board, n_tables, steps=steps, n_jobs=1, rng=one)
-    margins = family_p(board, whole, n_tables, steps=steps, n_jobs=1, rng=two)
+    margins = family_p(board, whole, n_tables, steps=steps, n_jobs=1, rng=two, n_draws=DRAWS)
     placebo = placebo_test(board, whole.mean, n_tables, three).p_value
     if len(board.family_names) == len(board.names):
         return margins, placebo, margins, placebo

@@ -1,6 +1,7 @@
 """Who could have seen what, two tests, single models, the effect and its interval; LiveCodeBench where it is there."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from heldout.exposures import single
 from heldout.exposures.dates import read_dates
 from heldout.exposures.effect import _Tilted, effect
 from heldout.exposures.exposure import judge
-from heldout.exposures.families import family_p, members, smallest_margins, whole_pass
+from heldout.exposures.families import draws_of, family_p, family_test, members, smallest_margins, whole_pass
 from heldout.exposures.inputs import read_board
 from heldout.exposures.placebo import Placebo, blocks_of, placebo_test
 from heldout.exposures.scans import day_sums, scan_dates
@@ -128,6 +129,55 @@ def test_families_are_the_unit():
     assert "own family" not in str(result)
     assert all(r.families[i] != r.families[j] for r, i in [(b, 0)] for j in Singles(
         b, n_tables=9, steps=2, n_jobs=1, scan=False).references(i))  # fmt: skip
+
+
+def test_how_far_seeds_move_p_is_told():
+    """Clones that differ, so that it matters which members are drawn."""
+    made = world(np.random.default_rng([5, 0]), lineages=True, shock=0.5, gain=1.0, n=60)
+    b = board(made.right, made.seen, made.families.astype(str))
+    asked = {"steps": 2, "n_jobs": 1, "n_draws": 20}
+    found = [family_test(b, None, 99, rng=np.random.default_rng(seed), **asked) for seed in range(40)]
+    moved = np.std([f.p_value for f in found], ddof=1)
+    assert moved == pytest.approx(np.sqrt(np.mean([f.error**2 for f in found])), rel=4 / np.sqrt(2 * 39))
+    with_more = family_test(b, None, 99, rng=np.random.default_rng(0), **asked | {"n_draws": 320})
+    assert with_more.error < 0.4 * found[0].error
+    alone = board(made.right, made.seen)
+    single = family_test(alone, None, 99, rng=np.random.default_rng(0), steps=2, n_jobs=1)
+    assert single.error == pytest.approx(np.sqrt(single.p_value * (1 - single.p_value) / 99))
+
+
+def test_fewer_draws_of_members_where_tables_are_large():
+    right = np.zeros((12, 60), dtype=bool)
+    right[:, ::2] = True
+    b = board(right, np.arange(60) < 20 * (np.arange(12) % 3)[:, None], families=[f"f{i // 2}" for i in range(12)])
+    assert draws_of(b) == 200
+    assert draws_of(replace(b, ids=("",) * 10_000)) == 33
+    assert draws_of(replace(b, ids=("",) * 100_000)) == 10
+    assert draws_of(board(right, b.could)) == 1
+
+
+@pytest.mark.parametrize(("p", "error", "told"), [(0.06, 0.011, True), (0.04, 0.006, True), (0.04, 0.004, False)])
+def test_another_seed_could_decide_otherwise(p, error, told):
+    right, _, seen = small(np.random.default_rng(0))
+    found = exposure(right, seen=seen, n_resamples=99, scan=False)
+    ruling = replace(found.ruling, p_value=p, outcome="exposed models score better" if p <= 0.05 else "no excess found")
+    near = replace(found, ruling=ruling, p_margins=p, p_margins_error=error, p_placebo=0.001, p_placebo_error=0.03)
+    assert near.p_error == max(error, 0.03)  # the smaller one might as well have been the larger
+    near = replace(near, p_placebo_error=0.0003)
+    assert near.p_error == error
+    assert any("another seed could decide otherwise" in w for w in near.summary().warnings) == told
+
+
+@pytest.mark.parametrize(
+    ("high", "told"),
+    [(0.5, "up to +0.50 log-odds (odds of being right × 1.65)"), (np.inf, "any size"), (np.nan, None), (-0.1, None)],
+)
+def test_no_sign_says_how_large_an_effect_is_left(high, told):
+    right, _, seen = small(np.random.default_rng(0))
+    found = replace(exposure(right, seen=seen, n_resamples=99, scan=False), interval=(-1.0, high))
+    assert found.verdict == "no excess found"
+    assert any("Not excluded" in s for s in found.summary().sentences) == (told is not None)
+    assert told is None or any(told in s for s in found.summary().sentences)
 
 
 def test_placebo_counts_every_assignment():

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from heldout.exposures.families import Pass, family_p, fewer, successes, whole_pass
+from heldout.exposures.families import FEWEST_DRAWS, Pass, family_p, fewer, successes, whole_pass
 from heldout.exposures.inputs import Board
 from heldout.statistics.margins import MISSING, MarginChains, monte_carlo_p, standardised
 
@@ -130,7 +130,7 @@ def negative_control(board: Board, n_tables: int, *, steps: int, n_jobs: int, rn
         observed=int((mirrored.right & seen).sum()),
         expected=float(totals.mean()),
         spread=float(totals.std()),
-        p_value=family_p(mirrored, whole, few, steps=steps, n_jobs=n_jobs, rng=rng),
+        p_value=family_p(mirrored, whole, few, steps=steps, n_jobs=n_jobs, rng=rng, n_draws=FEWEST_DRAWS),
     )
 
 

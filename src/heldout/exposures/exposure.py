@@ -18,7 +18,17 @@ from heldout.checks import check_count, check_n_jobs, check_seed, check_share
 from heldout.errors import InputError
 from heldout.exposures.controls import Mixing, Part, mixing, negative_control, strata_alone, weights
 from heldout.exposures.effect import EFFECT_TESTS, Effect, effect
-from heldout.exposures.families import DRAWS, TELLING, WIDE, Pass, family_p, family_tables, smallest_margins, whole_pass
+from heldout.exposures.families import (
+    TELLING,
+    WIDE,
+    Combined,
+    Pass,
+    draws_of,
+    family_tables,
+    family_test,
+    smallest_margins,
+    whole_pass,
+)
 from heldout.exposures.inputs import Board, read_board
 from heldout.exposures.kept import Kept
 from heldout.exposures.months import month_map
@@ -194,7 +204,7 @@ class _Run:
         exposed = np.flatnonzero(b.informative)
         others = np.flatnonzero(~b.could.any(axis=1) & b.known) if self.scan else np.zeros(0, dtype=np.intp)
         alone = len(b.family_names) == len(b.names)
-        stages = 3 + len(exposed) + len(others) + (0 if alone else DRAWS) + EFFECT_TESTS
+        stages = 3 + len(exposed) + len(others) + (0 if alone else draws_of(b)) + EFFECT_TESTS
         kept = Kept(checkpoint)
         with plain_bar(stages, "exposure", unit="parts", shown=progress) as bar:
             if kept.n_found:
@@ -206,7 +216,7 @@ class _Run:
             finally:  # also where something stops it
                 kept.close()
             bar.update(max(0, stages - bar.n))
-        whole, p_margins, placebo, size, singles, later, mixed, control = made
+        whole, margins, placebo, size, singles, later, mixed, control = made
         left = residuals(b, whole.mean)
         checks = {
             "mixing": mixed,
@@ -220,9 +230,10 @@ class _Run:
         floor = 1.0 if still else smallest_margins(b, self.n_resamples, self.reach)
         z_all = standardised((b.right & b.seen).sum(axis=1), whole.by_model.mean(axis=0), whole.by_model.std(axis=0))
         return self._made(
-            ruling=judge(p_margins, placebo, self.level, floor),
+            ruling=judge(margins.p_value, placebo, self.level, floor),
             smallest_p_margins=floor,
-            p_margins=p_margins,
+            p_margins=margins.p_value,
+            p_margins_error=margins.error,
             placebo=placebo,
             totals=whole.totals,
             size=size,
@@ -236,11 +247,11 @@ class _Run:
 
     def _parts(
         self, kept: Kept, rngs: list[np.random.Generator], exposed: NDArray[np.intp], others: NDArray[np.intp]
-    ) -> tuple[Pass, float, Placebo, Effect, dict[int, Single], dict[int, Scan | None], Mixing, Part | None]:
+    ) -> tuple[Pass, Combined, Placebo, Effect, dict[int, Single], dict[int, Scan | None], Mixing, Part | None]:
         """What takes long, one part after the other; those that are kept are taken as they are."""
         b, n = self.board, self.n_resamples
         whole = whole_pass(b, n, rng=rngs[0], kept=kept, **self._with)
-        p_margins = family_p(b, whole, n, rng=rngs[1], level=self.reach, kept=kept, **self._with)
+        margins = family_test(b, whole, n, rng=rngs[1], level=self.reach, kept=kept, **self._with)
         placebo = placebo_test(b, whole.mean, n, rngs[2])
         size = effect(b, level=self.level, rng=rngs[3], n_tables=n, kept=kept, **self._with)
         tests = Singles(b, n_tables=n, steps=self.steps, n_jobs=self._n_jobs, scan=self.scan, seed=self.seed, kept=kept)
@@ -253,7 +264,7 @@ class _Run:
         first, second = rngs[6].spawn(2)
         mixed = kept.part("mixing", Mixing, lambda: mixing(b, whole, rng=first, **self._with))
         control = kept.part("control", Part, lambda: negative_control(b, n, rng=second, **self._with))
-        return whole, p_margins, placebo, size, singles, later, mixed, control
+        return whole, margins, placebo, size, singles, later, mixed, control
 
     def nothing(self) -> ExposureResult:
         """Every model could have seen all of its examples or none, so that the margins fix every sum."""
@@ -261,8 +272,9 @@ class _Run:
         return self._made(
             ruling=Verdict(outcome="not applicable", p_value=nan, level=self.level, rests_on="neither"),
             p_margins=nan,
+            p_margins_error=nan,
             smallest_p_margins=nan,
-            placebo=Placebo(p_value=nan, assignments=0, smallest_p=nan, n_blocks=0),
+            placebo=Placebo(p_value=nan, assignments=0, smallest_p=nan, n_blocks=0, error=nan),
             totals=np.array([float((self.board.right & self.board.seen).sum())]),
             size=Effect(log_odds=nan, interval=(nan, nan)),
             singles={},
@@ -292,6 +304,7 @@ class _Run:
         later_scans = {m: s.later for m, s in singles.items()} | dict(later)
         return ExposureResult(
             p_placebo=placebo.p_value,
+            p_placebo_error=placebo.error,
             assignments=placebo.assignments,
             smallest_p=placebo.smallest_p,
             n_blocks=placebo.n_blocks,

@@ -33,6 +33,7 @@ class Placebo:
     assignments: int
     smallest_p: float
     n_blocks: int
+    error: float = 0.0  # standard deviation of p over seeds; none where all assignments are looked at
 
 
 def residuals(board: Board, mean: Floats) -> Floats:
@@ -60,11 +61,12 @@ def placebo_test(board: Board, mean: Floats, n_resamples: int, rng: np.random.Ge
         totals = np.zeros(1)
         for block in blocks:
             totals = (totals[:, None] + block.sums).ravel()
-        p = float(np.mean(totals >= observed - TIE * max(1.0, abs(observed))))
+        p, error = float(np.mean(totals >= observed - TIE * max(1.0, abs(observed)))), 0.0
     else:
         drawn = sum((rng.choice(block.sums, size=n_resamples) for block in blocks), np.zeros(n_resamples))
         p, smallest = monte_carlo_p(observed, drawn, unit=1.0), max(smallest, 1 / (n_resamples + 1))
-    return Placebo(p_value=p, assignments=assignments, smallest_p=smallest, n_blocks=len(blocks))
+        error = math.sqrt(p * (1 - p) / n_resamples)
+    return Placebo(p_value=p, assignments=assignments, smallest_p=smallest, n_blocks=len(blocks), error=error)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
@@ -68,6 +69,9 @@ class ExposureResult(Result):
         By the larger of `p_margins` and `p_placebo`, declared up front.
     p_margins, p_placebo : float
         Of tables with the same margins, and of exposures dealt out anew among families of like ability.
+    p_margins_error, p_placebo_error : float
+        Their standard deviations over seeds, as the draws tell: of tables, of members of each family, of assignments; 0
+        where all assignments were looked at, NaN in a file that does not have it.
     observed, expected, spread : float
         Successes on examples that models could have seen, and their mean and standard deviation over tables with the
         same margins, as if models were independent. The excess is not the gain.
@@ -121,7 +125,7 @@ class ExposureResult(Result):
     """
 
     unlisted = ("ruling", "spread", "months", "scans", "later_scans")
-    derived = ("p_value", "excess", "z", "verdict", "level", ("standard_deviation", "spread"))
+    derived = ("p_value", "p_error", "excess", "z", "verdict", "level", ("standard_deviation", "spread"))
     told_by = "heldout.exposures.summary:exposure_summary"
     tabled: ClassVar = {
         "models": "models",
@@ -172,11 +176,19 @@ class ExposureResult(Result):
     version: str
     scored_by: str | None = None
     created: str = field(default_factory=today)
+    p_margins_error: float = math.nan
+    p_placebo_error: float = math.nan
 
     @property
     def p_value(self) -> float:
         """The larger of the two."""
         return self.ruling.p_value
+
+    @property
+    def p_error(self) -> float:
+        """Standard deviation over seeds of the p that decides; where both tests may, the larger one."""
+        both = (self.p_margins, self.p_margins_error), (self.p_placebo, self.p_placebo_error)
+        return max((error for p, error in both if not p + 2 * error < self.p_value), default=math.nan)
 
     @property
     def level(self) -> float:

@@ -17,6 +17,7 @@ LISTED, PRINTED = 60, 15  # models on the page, and printed
 CURVES = 6  # models whose scans are drawn
 ROWS = 80  # models in the picture
 EDGES = (-0.4, -0.2, -0.1, -0.05, 0.05, 0.1, 0.2, 0.4)
+ROUGH = 0.1  # of p, from which on its standard deviation over seeds is told
 MANY = 10**9  # assignments that are not counted out
 LATE = 0.01  # p of a later cutoff that is pointed at
 FEW = 20  # families below which a block of five is not of like ability
@@ -102,6 +103,13 @@ def _sentences(result: ExposureResult) -> Iterator[str]:
     else:
         margins, placebo = page.p_text(result.p_margins), page.p_text(result.p_placebo)
         yield f"p = {page.p_text(result.p_value)}, the larger of margins ({margins}) and placebo ({placebo})."
+    high = result.interval[1]
+    if result.verdict == "no excess found" and high > 0:
+        size = f"up to {_odds(high)} log-odds (odds of being right × {page.fixed(math.exp(min(high, 700.0)), 2)})"
+        yield (
+            f"Not excluded: an effect of {'any size' if math.isinf(high) else size}, by the upper end of the "
+            f"{page.sure_text(result.level)} interval under the Rasch model."
+        )
     accused = [m.name for m in result.models if is_exceeding(m, result.level)]
     if accused:
         yield (
@@ -163,6 +171,9 @@ def _warnings(result: ExposureResult) -> Iterator[str]:
             f"Models with the same results as another one, of another family: {result.n_twins:,}. If they are one "
             "model under two names, or made from one another, give them one family."
         )
+    seeds = page.another_seed(result.p_value, result.p_error, result.level)
+    if seeds is not None and result.verdict in ("exposed models score better", "no excess found"):
+        yield seeds
     if result.mixing is not None and not result.mixing.mixed:
         yield (
             f"Chains are too short for means: {result.mixing.expected:.1f} expected, {result.mixing.longer:.1f} by "
@@ -199,8 +210,9 @@ def _figures(result: ExposureResult) -> Iterator[page.Figure]:
     yield page.Figure(
         name="p",
         value=page.p_text(result.p_value),
-        note=f"one-sided; margins {page.p_text(result.p_margins)}, placebo {page.p_text(result.p_placebo)}; smallest "
-        f"possible {page.p_text(result.smallest_p_margins)} and {page.p_text(result.smallest_p)}, of {ways}",
+        note=f"one-sided; margins {_p(result.p_margins, result.p_margins_error)}, placebo "
+        f"{_p(result.p_placebo, result.p_placebo_error)}; smallest possible {page.p_text(result.smallest_p_margins)} "
+        f"and {page.p_text(result.smallest_p)}, of {ways}",
     )
     yield _effect(result)
     yield page.Figure(
@@ -210,6 +222,12 @@ def _figures(result: ExposureResult) -> Iterator[page.Figure]:
         f"{page.fixed(result.z, 1)} as if models were independent; of {result.exposed_cells:,} cells",
         strong=False,
     )
+
+
+def _p(value: float, error: float) -> str:
+    """p, and its standard deviation over seeds where that is a tenth of it or more."""
+    told = page.p_text(value)
+    return f"{told} (± {page.p_text(error)} over seeds)" if error >= ROUGH * value and value > 2 * error else told
 
 
 def _effect(result: ExposureResult) -> page.Figure:

@@ -277,6 +277,10 @@ def _warnings(result: OptionsResult) -> Iterator[str]:
         )
     if result.mid_p:
         yield "p is a mid-p, which is not valid: it may be too small, by up to half the probability of what was seen."
+    judged = result.verdict in ("depends on the printed order", "no dependence found")
+    seeds = page.other_draws(result.p_value, result.n_resamples, result.level)
+    if judged and not result.uniform and seeds is not None:
+        yield f"{seeds} More --resamples decide it."
     c = result.complete
     if c is not None and (is_often_unread(result) or c.p_uneven <= ODD):
         uneven = f", which is uneven (p = {page.p_text(c.p_uneven)})" if c.p_uneven <= ODD else ""

@@ -47,7 +47,8 @@ def measure(
     winner = _winner(table, counts, grouping, rng)
     if grouping is None:
         pool, tree = independent_pool(bound, winner, table.n_missing, delta, progress=progress)
-        few = too_few(table.n_examples, pool.epsilon["similarity"], delta)
+        # what no model has is no example: of 100 with five answers each, five are told of
+        few = too_few(int(counts.observed.max()), pool.epsilon["similarity"], delta)
         return Measured(pool, partial(_like_these, bound, pool, tree, delta, few=few), None, few)
     grouped = GroupedPool(table, counts, grouping)
     pool = grouped_pool(grouped, winner, table.n_missing, delta)
@@ -70,7 +71,7 @@ def _like_these(
 ) -> TestableModels:
     """How many models like these fit; none where examples are too few to say anything."""
     if few:
-        return nothing_fits(pool.similarity.n_examples, "example")
+        return nothing_fits(int(pool.similarity.observed.max()), "example")
     return _no_fewer_than_there_are(LikeThese(bound, epsilon, delta, tree).testable(), pool, bound, epsilon)
 
 

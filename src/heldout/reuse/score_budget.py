@@ -56,7 +56,7 @@ def score_budget(
     lead = neighbours[0].difference, float(tests.error[tests.place(best, second)])
     testable = pool.testable(target, delta)
     needed = score_needed(pool, tests.error, lead, epsilon=target, delta=delta, gap=gap, reach=error_bar)
-    units = (table.n_examples, "example") if groups is None else (groups.n_groups, "group")
+    units = (int(pool.moments.n.max()), "example") if groups is None else (groups.n_groups, "group")
     few = too_few(units[0], error_bar, delta)
     if few:
         testable, needed = nothing_fits(*units), nothing_needed(needed)

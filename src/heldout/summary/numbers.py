@@ -86,6 +86,39 @@ def pvalue_text(log_p: float) -> str:
     return f"{digit:.0f}e{whole:d}" if round(digit) < 10 else f"1e{whole + 1:d}"
 
 
+def another_seed(p: float, error: float, level: float) -> str | None:
+    """That draws alone could put p on the other side of a level; None where they hardly could.
+
+    `error` is the standard deviation of p over seeds, as the draws themselves tell it.
+
+    Examples
+    --------
+    >>> another_seed(0.048, 0.0021, 0.05)
+    'p moves with the seed, by ± 0.0021 (standard deviation), and lies within two of these of 0.05: another seed could \
+decide otherwise.'
+    >>> another_seed(0.03, 0.0017, 0.05) is None, another_seed(0.048, math.nan, 0.05) is None
+    (True, True)
+    """
+    if not abs(p - level) <= 2 * error:
+        return None
+    return (
+        f"p moves with the seed, by ± {p_text(error)} (standard deviation), and lies within two of these of "
+        f"{level:g}: another seed could decide otherwise."
+    )
+
+
+def other_draws(p: float, n_draws: int, level: float, *, times: int = 1) -> str | None:
+    """`another_seed` of p that is a share of so many draws, or `times` one.
+
+    Examples
+    --------
+    >>> other_draws(0.048, 9999, 0.05) is None, other_draws(0.045, 9999, 0.05) is None
+    (False, True)
+    """
+    share = min(1.0, p / times)
+    return another_seed(p, times * math.sqrt(share * (1 - share) / n_draws), level)
+
+
 def percent(value: float, digits: int = 1) -> str:
     """A share in percent.
 

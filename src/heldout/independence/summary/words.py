@@ -107,7 +107,7 @@ def tested_text(of: Judged, leak: LeakEvidence | None) -> str:
     told = f"p = {page.pvalue_text(of.log_p_value)}" + times * (of.planned_audits > 1)
     if leak is None:
         return told
-    tail_alone = of.ruling.found and leak.test.mean.p_value > leak.level
+    tail_alone = bool(of.ruling.found and leak.test.mean.p_value > leak.level)
     return f"{told}, leak test" + ", by its upper tail alone" * tail_alone
 
 
@@ -270,7 +270,9 @@ def leak_notes(leak: LeakEvidence) -> tuple[str, ...]:
     halves = [("mean", test.mean), ("upper tail", test.sparse)][: 1 + test.tail_counts]
     p, name = min(((of.p_two_sided, name) for name, of in halves if of.difference < 0), default=(1.0, ""))
     means = "no leak, and a leak could hide behind it" if test.p_value > leak.level else "against the verdict"
+    seeds = page.other_draws(test.p_value, test.mean.n_resamples, leak.level)
     return page.that_hold(
+        (seeds, f"{seeds} More --resamples decide it."),
         (not test.tail_counts, "Groups have other sizes in the control than in the test set: the leak test counts its "
                                "mean alone, and no example can be listed as seen."),
         (leak.disagree(leak.level), disagree_text("the mean", "the upper tail", test.mean)),
