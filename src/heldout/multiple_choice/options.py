@@ -78,7 +78,7 @@ def options(
     level : float
         Of the verdict.
     n_resamples : int
-        Arrangements drawn.
+        Draws of orders.
     repeats : int, optional
         Questions asked twice to see whether answers vary; 50 without it.
     seed : int
