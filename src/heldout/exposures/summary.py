@@ -249,7 +249,11 @@ def _effect(result: ExposureResult) -> page.Figure:
 
 def _unit(result: ExposureResult) -> str:
     alone = result.n_families == result.n_models
-    return "as if models were independent" if alone else "by one member of each family"
+    return (
+        "as if models were independent"
+        if alone
+        else "by a few draws of one member of each family, so that another seed moves its ends"
+    )
 
 
 def _odds(value: float) -> str:
