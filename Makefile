@@ -36,18 +36,11 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# All of them, whatever one missed.
 bench: $(VENV)/.installed-bench  ## ratios against the bare model and against peers
-	$(BIN)/python benchmarks/bench_audit.py
-	$(BIN)/python benchmarks/bench_jobs.py
-	$(BIN)/python benchmarks/bench_spatial.py
-	$(BIN)/python benchmarks/bench_memory.py
-	$(BIN)/python benchmarks/bench_readers.py
-	$(BIN)/python benchmarks/bench_budget.py
-	$(BIN)/python benchmarks/bench_compare.py
-	$(BIN)/python benchmarks/bench_exposure.py
-	$(BIN)/python benchmarks/bench_options.py
-	$(BIN)/python benchmarks/bench_stress.py
-	$(BIN)/python benchmarks/bench_memorization.py
+	missed=; for name in audit jobs spatial memory readers budget compare exposure options stress memorization; do \
+		$(BIN)/python benchmarks/bench_$$name.py || missed="$$missed $$name"; \
+	done; test -z "$$missed" || { echo "missed:$$missed" >&2; exit 1; }
 
 # From kept raw results; what needs ../shared/data is left out, and said, where that is not there.
 reproduce: $(VENV)/.installed-dev  ## every figure and table that needs no GPU, into the same files; says which changed

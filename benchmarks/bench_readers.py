@@ -97,7 +97,7 @@ def sides(home: Path) -> Iterator[tuple[str, Callable[[], object], Callable[[], 
         ("CSV, 2,000 models x 1,000 marks", write(marks(rng, 2_000, 1_000), home / "marks.csv"), 9),
         ("CSV, long, 500,000 rows", write(long(rng, 25, 20_000), home / "long.csv"), 1.5),
         ("JSONL, long, 200,000 rows", write(long(rng, 10, 20_000), home / "long.jsonl"), 2.5),
-        ("Parquet, 64 models x 20,000 examples", write(wide(rng, 64, 20_000), home / "wide.parquet"), 6),
+        ("Parquet, 64 models x 20,000 examples", write(wide(rng, 64, 20_000), home / "wide.parquet"), 8),
         ("logs of lm-evaluation-harness, 30 x 1,000", write_logs(home / "logs", 30, 1_000), 3),
     ]
     for name, path, limit in files:

@@ -356,7 +356,8 @@ def _looks(name: str) -> str:
     >>> _looks("m\uff11 ") == _looks("m1"), _looks("R\u00b2") == _looks("R2")
     (True, False)
     """
-    return " ".join(unicodedata.normalize("NFC", "".join(map(_plain_letter, name))).split())
+    plain = name if name.isascii() else unicodedata.normalize("NFC", "".join(map(_plain_letter, name)))
+    return " ".join(plain.split())
 
 
 def _plain_letter(letter: str) -> str:
