@@ -136,10 +136,13 @@ def test_headline_and_numbers(name: str) -> None:
     assert ending[result.ruling.outcome] in summary.headline
     assert ("--sequential" in summary.sentences[-1]) == (result.ruling.outcome == "order matters")
     assert ("Holm" in summary.sentences[0]) == ("Adjusted p" in lines) == (name == "one of several")
-    assert [figure.value for figure in summary.figures] == [
-        fixed(result.difference, sign=True), pvalue_text(result.log_p_value),
-        f"{result.n_discordant:,} of {result.n_examples:,}", fixed(result.detectable_difference),
-    ]  # fmt: skip
+    values = [figure.value for figure in summary.figures]
+    assert values[1:3] == [pvalue_text(result.log_p_value), f"{result.n_discordant:,} of {result.n_examples:,}"]
+    for text, value, sign in (values[0], result.difference, True), (values[3], result.detectable_difference, False):
+        if result.binary and math.isfinite(value):  # as the accuracies above, which are in per cent
+            assert text == f"{fixed(100 * value, 2, sign=sign)}\N{NO-BREAK SPACE}points"
+        else:
+            assert text == fixed(value, sign=sign)
     assert summary.closing == (f"Null hypothesis: {NULLS[result.ruling.rests_on]}",)
     assert TESTS[result.ruling.rests_on] in lines["p"]
     units = f"{result.n_groups} groups of these sizes" if result.n_groups else f"{result.n_examples} examples"
@@ -174,10 +177,12 @@ def test_p_beside_its_level(p: float, text: str) -> None:
 def test_charts(name: str) -> None:
     result = made(name)
     estimates = [table for table in blocks(result, Table) if table.reference is not None]
+    scale, digits = (100, 2) if result.binary else (1, 4)
     for table in estimates:
-        ((low, value, high),) = table.spans
-        assert (value, (low, high), table.reference) == (result.difference, result.interval, 0)
-        assert str(table.rows[0].cells[2]) == pair(result.interval, sign=True)
+        low, high = (scale * end for end in result.interval)
+        assert (table.spans, table.reference) == (((low, scale * result.difference, high),), 0)
+        assert str(table.rows[0].cells[2]) == pair((low, high), digits, sign=True)
+        assert (", points" in str(table.rows[0].cells[0])) == result.binary
     assert len(estimates) == (name != "moved")
     assert len(blocks(result, LineChart)) == (result.sequence is not None)
     for chart in blocks(result, LineChart):
@@ -185,7 +190,8 @@ def test_charts(name: str) -> None:
         assert len(band.x) >= min(FEWEST, np.count_nonzero(s.low <= s.high))
         at = np.isin(s.looks, band.x)
         for drawn, values in zip((band.y, band.low, band.high), (s.means, s.low, s.high), strict=True):
-            np.testing.assert_array_equal(drawn, values[at])
+            np.testing.assert_array_equal(drawn, scale * values[at])
+        assert (", points" in chart.y.label) == result.binary
         assert s.first is None or min(band.x) <= s.first
 
 
@@ -223,18 +229,20 @@ def test_several_pairs(name: str) -> None:
     assert summary.headline.startswith(f"{result.n_told_apart} of {result.n_pairs} pair")
     assert len(board.rows) == result.n_pairs
     pairs = sorted(result.pairs, key=lambda pair: pair.log_p_value)
+    scale = 100 if all(own.binary for own in pairs) else 1
+    assert board.columns[2].name == ("Difference, points" if scale == 100 else "Difference")
     for row, (low, value, high), own in zip(board.rows, board.spans, pairs, strict=True):
         rank, pair_name, _, interval, differ = map(str, row.cells)
         sign = {"first better": " > ", "second better": " < ", "order matters": " ? "}.get(own.verdict, " ~ ")
         assert sign in pair_name
         assert len(pair_name) <= 40
         assert (value, rank, differ) == (
-            own.difference, pvalue_text(own.ruling.log_p_value), f"{own.n_discordant:,}"
+            scale * own.difference, pvalue_text(own.ruling.log_p_value), f"{own.n_discordant:,}"
         )  # fmt: skip
         if own.verdict == "order matters":
-            assert (low, high, interval) == (own.difference, own.difference, "no interval")
+            assert (low, high, interval) == (value, value, "no interval")
         else:
-            assert (low, high) == own.interval
+            assert (low, high) == tuple(scale * end for end in own.interval)
     closing = " ".join(summary.closing)
     assert all(own.test in closing and own.null in closing for own in result.pairs)
     n_moved = sum(own.verdict == "order matters" for own in result.pairs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -160,7 +161,8 @@ def _figures(result: CompareResult) -> tuple[page.Figure, ...]:
     first, second, seen = page.quoted(result.first), page.quoted(result.second), result.detectable_difference
     moved = result.ruling.outcome == "order matters"
     looks = "as it moved with the order" if moved else "at every look at once" if result.sequence else ""
-    within = ", ".join(text for text in (_interval(result), looks, _once(result).strip()) if text)
+    unit = Unit.of(result)
+    within = ", ".join(text for text in (unit.between(result.interval), looks, _once(result).strip()) if text)
     share = page.percent(result.n_discordant / result.n_examples)
     sides = f"{share}; {first} scores higher on {result.first_only:,}, {second} on {result.second_only:,}"
     found = "a true difference that is found four times in five, with one look"
@@ -168,24 +170,52 @@ def _figures(result: CompareResult) -> tuple[page.Figure, ...]:
         units = f"{result.n_groups or result.n_examples:,} {result.unit}{' of these sizes' if result.n_groups else ''}"
         found = f"with one look, {units} can never reach level {result.interval_level:.2g}, whatever they say"
     return page.figures(
-        ("Difference", _difference(result), f"{page.sure_text(result.interval_level)}: {within}"),
+        ("Difference", unit.in_words(result.difference), f"{page.sure_text(result.interval_level)}: {within}"),
         ("p", _p_text(result.log_p_value, result.interval_level), result.test),
         ("Discordant", f"{result.n_discordant:,} of {result.n_examples:,}", sides),
-        ("Detectable difference", page.fixed(seen, _digits(result)), found),
+        ("Detectable difference", unit.in_words(seen, sign=False), found),
     )
 
 
-def _digits(result: CompareResult) -> int:
-    return 4 if result.n_examples < 100_000 else 5
+@dataclass(frozen=True)
+class Unit:
+    """What differences are shown in: percentage points beside accuracies in per cent, else the scores' own unit."""
 
+    points: bool
+    digits: int
 
-def _difference(result: CompareResult) -> str:
-    return page.fixed(result.difference, _digits(result), sign=True)
+    @classmethod
+    def of(cls, *results: CompareResult) -> Unit:
+        """One for all of them."""
+        points = all(result.binary for result in results)
+        digits = 4 if max(result.n_examples for result in results) < 100_000 else 5
+        return cls(points, digits - 2 * points)
 
+    def scaled(self, difference: float) -> float:
+        """As it is shown, also where it is drawn."""
+        return 100 * difference if self.points else difference
 
-def _interval(result: CompareResult) -> str:
-    known = math.isfinite(result.interval[0])
-    return page.pair(result.interval, _digits(result), sign=True) if known else "no interval"
+    def text(self, difference: float, *, sign: bool = True) -> str:
+        """Without the unit, as in a column headed by `named`."""
+        return page.fixed(self.scaled(difference), self.digits, sign=sign)
+
+    def in_words(self, difference: float, *, sign: bool = True) -> str:
+        """With the unit."""
+        text = self.text(difference, sign=sign)
+        return f"{text}\N{NO-BREAK SPACE}points" if self.points and math.isfinite(difference) else text
+
+    def between(self, interval: tuple[float, float]) -> str:
+        """An interval, without the unit."""
+        return " to ".join(map(self.text, interval)) if math.isfinite(interval[0]) else "no interval"
+
+    def cell(self, difference: float, interval: tuple[float, float]) -> page.Cell:
+        """An interval and where it lies."""
+        low, high = map(self.scaled, interval)
+        return page.interval_cell(self.scaled(difference), (low, high), self.digits, sign=True)
+
+    def named(self, what: str) -> str:
+        """What heads a column of it."""
+        return f"{what}, points" if self.points else what
 
 
 def _facts(result: CompareResult) -> Iterator[tuple[str, str]]:
@@ -236,7 +266,9 @@ def _sections(result: CompareResult, facts: page.Rows) -> Iterator[page.Section]
 def _interval_section(result: CompareResult) -> page.Section:
     sure = page.sure_text(result.interval_level)
     title = f"{page.quoted(result.first)} less {page.quoted(result.second)}"
-    rows = [("Difference of mean scores", result.difference, result.interval)]
+    unit = Unit.of(result)
+    low, high = map(unit.scaled, result.interval)
+    rows = [(unit.named("Difference of mean scores"), unit.scaled(result.difference), (low, high))]
     columns = ("Estimate", "Value", f"{sure} interval")
     told = (
         f"Above zero {page.quoted(result.first)} is better. An interval made this way holds the true "
@@ -244,7 +276,7 @@ def _interval_section(result: CompareResult) -> page.Section:
     )
     if result.sequence is None:
         told += f" Zero is inside exactly where p is above {result.interval_level:g}."
-    table = page.Table.estimates(title, columns, rows, _digits(result), reference=0.0)
+    table = page.Table.estimates(title, columns, rows, unit.digits, reference=0.0)
     return page.Section.of("The difference", table, page.Note(told))
 
 
@@ -253,12 +285,13 @@ def _looks(result: CompareResult, s: ConfidenceSequence) -> page.LineChart:
     narrow = np.flatnonzero((s.high - s.low)[there] < WIDEST)
     first = [] if s.first is None else [int(np.searchsorted(s.looks, s.first)) - 1]
     kept = there[max(0, min([*narrow[:1].tolist(), *first, len(there) - FEWEST])) :]
-    looks, means, low, high = (tuple(v[kept].tolist()) for v in (s.looks, s.means, s.low, s.high))
+    unit, looks = Unit.of(result), tuple(s.looks[kept].tolist())
+    means, low, high = (tuple((v[kept] * unit.scaled(1.0)).tolist()) for v in (s.means, s.low, s.high))
     return page.LineChart(
         title="Difference after every look, with an interval that holds at all looks at once",
         caption=LOOKS.format(page.sure_text(s.level)),
         x=page.Axis(label=f"{result.unit} seen, in the order of the file", kind="log", spec=",.0f"),
-        y=page.Axis(label="difference so far", spec="+.4f"),
+        y=page.Axis(label=unit.named("difference so far"), spec=f"+.{unit.digits}f"),
         series=(page.Series(name="difference so far", x=looks, y=means, low=low, high=high, markers=False),),
         reference=(0.0, "equal"),
     )
@@ -284,20 +317,21 @@ def _side(result: CompareResult, rows: list[Parted], *, first: bool) -> page.Sec
 
 def _board(result: CompareAllResult) -> page.Table:
     pairs, sure = sorted(result.pairs, key=lambda pair: pair.log_p_value), page.sure_text(result.one.level)
-    columns = ("p, Holm", "Pair", "Difference", f"{sure}, all at once", "Differ")
-    rows, more = (_board_row(row) for row in pairs[:PAIRS]), max(0, len(pairs) - PAIRS)
+    unit = Unit.of(*pairs)
+    columns = ("p, Holm", "Pair", unit.named("Difference"), f"{sure}, all at once", "Differ")
+    rows, more = (_board_row(row, unit) for row in pairs[:PAIRS]), max(0, len(pairs) - PAIRS)
     signs = MOVED if any(pair.ruling.outcome == "order matters" for pair in pairs) else ""
     shown = {"rows_printed": PAIRS_SHOWN, "rows_open": PAIRS_SHOWN}
     return page.Table.ranges(BOARD.format(sure, signs), columns, rows, more=more, **shown)
 
 
-def _board_row(row: CompareResult) -> page.Row:
+def _board_row(row: CompareResult, unit: Unit) -> page.Row:
     first, second = (name.translate(page.TURNS) for name in (row.first, row.second))
     short = [page.shorten(a, max(PAIR // 2, PAIR - len(b))) for a, b in ((first, second), (second, first))]
     sign = {"first": " > ", "second": " < ", None: " ~ "}[row.ruling.direction]
     if row.ruling.outcome == "order matters":
         sign = " ? "
     told = f"{first}{sign}{second}: the scores differ on {page.counted(row.n_discordant, 'example')}"
-    between = page.interval_cell(row.difference, row.interval, _digits(row), sign=True)
+    between = unit.cell(row.difference, row.interval)
     p, differ = _p_text(row.ruling.log_p_value, row.level), page.Cell(text=f"{row.n_discordant:,}", hover=told)
-    return page.Row(cells=(p, sign.join(short), _difference(row), between, differ))
+    return page.Row(cells=(p, sign.join(short), unit.text(row.difference), between, differ))
