@@ -17,7 +17,7 @@ from scipy import stats
 from scipy.stats import rankdata, spearmanr
 from trained import Trained
 
-from heldout import MemorizationResult
+from heldout import Curve, MemorizationResult
 from heldout.memorization.curve import metrics_of
 from heldout.memorization.metrics import Estimate, slope
 
@@ -80,10 +80,20 @@ def effects(values: dict[str, float]) -> dict[str, tuple[float, float]]:
     return found
 
 
-def largest(values_of: Values) -> list[str]:
-    """The factor with the largest share of the variance, for every metric of both families that is known."""
-    found = [effects(values_of(family, metric)) for family in FAMILIES for metric in METRICS]
-    return [max(f, key=lambda name: f[name][1]) for f in found if not any(math.isnan(s) for _, s in f.values())]
+def largest(values_of: Values) -> list[tuple[str, bool]]:
+    """The factor with the largest share of the variance, for every metric of both families that is known.
+
+    And whether the four models with the factor memorise more by the metric: a share of the variance does not say.
+    """
+    found = []
+    for family in FAMILIES:
+        for metric in METRICS:
+            by_factor = effects(values_of(family, metric))
+            if any(math.isnan(share) for _, share in by_factor.values()):
+                continue
+            first = max(by_factor, key=lambda name: by_factor[name][1])
+            found.append((first, (by_factor[first][0] < 0) == (metric == METRICS[0])))
+    return found
 
 
 def rank_correlation(some: dict[str, float], others: dict[str, float]) -> float:
@@ -179,6 +189,35 @@ def by_seeds(some: np.ndarray, others: np.ndarray) -> float:
     return float(2 * stats.t.sf(abs(far), freedom))
 
 
+def by_seeds_unlike(some: np.ndarray, others: np.ndarray) -> float:
+    """Welch's p: the same where trainings of the two may be spread in different ways. Both need two."""
+    if min(len(some), len(others)) < 2 or not (np.ptp(some) or np.ptp(others)):
+        return math.nan
+    return float(stats.ttest_ind(some, others, equal_var=False).pvalue)
+
+
+def by_pairing(pair: tuple[Curve, Curve], metric: Metric) -> list[bool | None] | None:
+    """What the comparison says if seeds of the second are paired in other ways with those of the first: in all ways.
+
+    The comparison takes the trainings of both in pairs, by seed, where there are as many of one as of the other. That
+    order means little, as the seeds of two networks have little in common. None where nothing is paired: under label
+    noise, and where one has more seeds.
+    """
+    first, second = pair
+    seeds = second.correct.shape[1]
+    if first.retrained or first.correct.shape[1] != seeds or seeds < 2:
+        return None
+    found = []
+    for order in itertools.permutations(range(seeds)):
+        other = Curve.of(
+            model=second.model, perturbation=second.perturbation, unit=second.unit, strengths=second.strengths,
+            correct=second.correct[:, list(order)], done=second.done, even=second.even, seed=second.seed,
+            examples=second.examples,
+        )  # fmt: skip
+        found.append(memorised_more(MemorizationResult.of([first, other]), first.model, second.model, metric))
+    return found
+
+
 def how_trained(several: list[Trained]) -> str:
     """How many were trained in which way."""
     counts = {way: sum(t.way == way for t in several) for way in WAYS}
@@ -214,6 +253,8 @@ class Sizes:
     fewer: bool | None  # whether the one of fewer images has memorised more
     family_wise: bool  # whether that holds with all pairs of the family counted
     alone: float  # p by the trainings alone
+    unlike: float = math.nan  # the same by Welch's test
+    pairings: list[bool | None] | None = None  # what the comparison says with seeds paired in other ways
 
     @property
     def published(self) -> bool:
@@ -231,10 +272,12 @@ def by_size(runs: Runs, pools: dict[str, MemorizationResult]) -> list[Sizes]:
             if None in ours:
                 continue
             fewer = memorised_more(compared, large, small, metric)
+            seeds = [seed_by_seed(result, name, metric) for name in pair]
+            curves = tuple(result.curve(name, metric[0]) for name in pair)
             found.append(Sizes(
                 large, small, metric, ours, tuple(published_of(name)[METRICS.index(metric)] for name in pair),
                 fewer, fewer is not None and memorised_more(result, large, small, metric) is fewer,
-                by_seeds(*(seed_by_seed(result, name, metric) for name in pair)),
+                by_seeds(*seeds), by_seeds_unlike(*seeds), by_pairing(curves, metric),
             ))  # fmt: skip
     return found
 

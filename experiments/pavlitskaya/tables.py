@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import measures
+import numpy as np
 from curves import all_curves, by_length, corruptions, under_corruptions
 from measures import FIT, SIZES, Metric, value
 from published import ACCURACY, EPOCHS, FACTORS, METRICS, VALUES, learning_rate
@@ -84,7 +85,11 @@ def metric_tables(runs: Runs, result: MemorizationResult) -> list[str]:
             ]
         fewer = {} if family == "others" else {key: runs.attacked(f"{family}-{key}") for key in VALUES[family]}
         if told := ", ".join(f"{key} ({n} of {all_})" for key, (n, all_) in fewer.items() if n < all_):
-            lines += [f"For FGSM those seeds alone count whose gradients were not: {told}.", ""]
+            lines += [
+                "For FGSM those seeds alone count whose gradients were not rounded to nothing where a network is sure",
+                f"(../fgsm.py): {told}.",
+                "",
+            ]
         metrics = METRICS[:4] if family == "others" else METRICS
         rows = []
         for key, theirs in VALUES[family].items():
@@ -128,9 +133,9 @@ def in_short(result: MemorizationResult) -> str:
         rows.append([f"{title(metric)}: of 16 pairs, C1 to C4 fit better than C5 to C8", *both])
     first = [measures.largest(of) for of in sources]
     for name in FACTORS:
-        rows.append(
-            [f"metrics of which {name!r} takes the largest share", *(f"{f.count(name)} of {len(f)}" for f in first)]
-        )
+        rows.append([f"metrics of which {name!r} takes the largest share; of these, those that show it as more memory",
+                     *(f"{len(more)} of {len(f)}; {sum(more)}" for f in first
+                       for more in [[m for factor, m in f if factor == name]])])  # fmt: skip
     for model in ("lenet-mnist", "mobilenet-mnist"):
         rows.append(
             [f"PTV k_PTV, {model}", f"{value(result, model, METRICS[1]):.2f}", f"{VALUES['others'][model][1]:.2f}"]
@@ -177,6 +182,9 @@ def engines(runs: Runs) -> str:
     for (name, _), pairs in by_name.items():
         if len(pairs) > 2:
             found = ttest_rel(*zip(*pairs, strict=True)).pvalue
+            less = np.diff(np.array(pairs), axis=1)[:, 0].T
+            told = [f"{v.mean():+.3f} ({v.min():+.3f} to {v.max():+.3f})" for v in less]
+            rows.append([f"{name}: second less first, mean (and range)", *[""] * 6, *told])
             rows.append([f"{name}: p of the {len(pairs)} pairs", *[""] * 6, *(f"{p:.3f}" for p in found)])
     head = ["trained in two ways", "seed", "pools", "epochs without noise", "right on training images", "validation",
             "test", *map(title, METRICS[:2]), "wrong labels learned", "the same at the highest rate"]  # fmt: skip
@@ -199,19 +207,22 @@ def sizes(runs: Runs, found: list[measures.Sizes]) -> str:
     for s in found:
         seeds = " and ".join(measures.how_trained(runs.plain(name)) for name in (s.large, s.small))
         told = [f"{e.value:.2f} ({e.low:.2f} to {e.high:.2f})" for e in s.ours]
-        alone = "<0.001" if s.alone < 0.0005 else f"{s.alone:.3f}"
+        alone = ", ".join("<0.001" if p < 0.0005 else f"{p:.3f}" for p in (s.alone, s.unlike) if not math.isnan(p))
+        apart = "" if s.pairings is None else f"{sum(p is not None for p in s.pairings)} of {len(s.pairings)}"
         both = " and ".join(f"{v:.3f}" for v in s.theirs)
         names = f"{s.large}, {s.small.split('-')[1]}"
-        rows.append([names, seeds, title(s.metric), *told, SAID[s.fewer], alone, both, SAID[s.published]])
-    head = ["", "seeds", "metric", "45,000 images", "5,000", "memorised more", "p by seeds", "published", "by these"]
+        rows.append([names, seeds, title(s.metric), *told, SAID[s.fewer], apart, alone, both, SAID[s.published]])
+    head = ["", "seeds", "metric", "45,000 images", "5,000", "memorised more",
+            "told apart, pairings of seeds", "p by seeds (Student's, Welch's)", "published", "by these"]  # fmt: skip
     return "\n".join(table(head, rows)).rstrip()
 
 
 def size_counts(found: list[measures.Sizes]) -> str:
     """How many of these rows say what, and how many of them stand by the trainings alone, and with others counted."""
     rows, adjusted = [], holm([1.0 if math.isnan(s.alone) else s.alone for s in found])
-    for kind, name in KINDS.items():
-        own = [(s, p) for s, p in zip(found, adjusted, strict=True) if s.metric[0] == kind]
+    together = {name: (kind,) for kind, name in KINDS.items()} | {"the last three together": tuple(KINDS)[2:]}
+    for name, kinds in together.items():
+        own = [(s, p) for s, p in zip(found, adjusted, strict=True) if s.metric[0] in kinds]
         row = [name]
         for said in (True, False):
             some = [(s, p) for s, p in own if s.fewer is said]
@@ -246,8 +257,12 @@ def effect_tables(result: MemorizationResult) -> list[str]:
         lines += [f"### {label}", "", *table(["", *FACTORS], rows)]
     for who, values_of in sources.items():
         first = measures.largest(values_of)
-        counts = ", ".join(f"{name} {first.count(name)}" for name in FACTORS)
-        lines.append(f"Factor with the largest share, of {len(first)} metrics, {who}: {counts}.")
+        by_name = {name: [more for factor, more in first if factor == name] for name in FACTORS}
+        counts = ", ".join(f"{name} {len(more)} ({sum(more)})" for name, more in by_name.items())
+        lines.append(
+            f"Factor with the largest share, of {len(first)} metrics (in brackets, by how many of them the four models"
+            f" with the factor memorise more), {who}: {counts}."
+        )
     return [*lines, ""]
 
 

@@ -162,11 +162,48 @@ def test_training_size_is_compared_where_all_else_is_alike(tmp_path):
     assert [rows[0][2], rows[0][-1]] == ["PMV k_S", "with fewer images |"]  # as published, 0.97 and 0.45
     assert [rows[6][2], rows[6][-1]] == ["gaussian k_max", "with more images |"]  # 0.352 and 0.335
     counts = [line.strip("| ").split(" | ") for line in tables.size_counts(found).splitlines()[2:]]
-    assert [row[0] for row in counts] == list(tables.KINDS.values())
-    assert [row[4:] for row in counts] == [["1", "0"], ["1", "0"], ["2", "0"], ["2", "0"], ["1", "1"]]
-    for row, kind in zip(counts, tables.KINDS, strict=True):
+    assert [row[0] for row in counts] == [*tables.KINDS.values(), "the last three together"]
+    assert [row[4:] for row in counts] == [["1", "0"], ["1", "0"], ["2", "0"], ["2", "0"], ["1", "1"], ["5", "1"]]
+    for k in (1, 2, 3):
+        assert sum(int(row[k].split(" ")[0]) for row in counts[2:5]) == int(counts[5][k].split(" ")[0])
+    for row, kind in zip(counts[:5], tables.KINDS, strict=True):
         own = [r[5] for r in rows if r[2].lower().startswith(kind)]
         assert [int(v.split(" ")[0]) for v in row[1:4]] == [own.count(said) for said in tables.SAID.values()]
+
+
+def test_seeds_are_paired_in_all_ways(tmp_path):
+    """The first way is the one of the comparison; nothing is paired under label noise or where one has more seeds."""
+    common = {"epochs": 250, "rate": 1e-3, "schedule": "steps", "curves": True}
+    one, *others = (
+        {c.perturbation: c for c in as_curves.all_curves(kept(tmp_path, pool_1=parts))}
+        for parts in (
+            [made("resnet-C1", s, right=0.8, **common) for s in range(3)],
+            [made("resnet-C5", s, right=0.97, **common) for s in range(3)],
+            [made("resnet-C5", s, right=0.97, **common) for s in range(2)],
+        )
+    )
+    metric = ("spatial", "k_max")
+    said = measures.by_pairing((one["spatial"], others[0]["spatial"]), metric)
+    pair = MemorizationResult.of([one["spatial"], others[0]["spatial"]])
+    assert len(said) == 6
+    assert said[0] is measures.memorised_more(pair, "resnet-C1", "resnet-C5", metric)
+    assert measures.by_pairing((one["spatial"], others[1]["spatial"]), metric) is None
+    assert measures.by_pairing((one["pmv"], others[0]["pmv"]), ("pmv", "k_S")) is None
+
+
+def test_largest_share_and_its_direction():
+    """By PMV a small slope is more memory; by the others a large one."""
+    values = {f"C{i}": 0.9 if i > 4 else 0.1 for i in range(1, 9)}
+    found = measures.largest(lambda family, metric: values)
+    assert found == [("less data", metric != published.METRICS[0]) for _ in range(2) for metric in published.METRICS]
+
+
+def test_student_and_welch():
+    some, others = np.array([0.5, 0.6, 0.55]), np.array([0.1, 0.4, 0.2])
+    assert measures.by_seeds(some, others) == pytest.approx(ttest_ind(some, others).pvalue)
+    assert measures.by_seeds_unlike(some, others) == pytest.approx(ttest_ind(some, others, equal_var=False).pvalue)
+    assert np.isnan(measures.by_seeds_unlike(some[:1], others))
+    assert np.isnan(measures.by_seeds_unlike(some[[0, 0]], others[[0, 0]]))
 
 
 def test_rows_of_sizes_that_stand_are_counted():
