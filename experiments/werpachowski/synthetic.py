@@ -610,13 +610,13 @@ def _p_range(row: dict[str, Any], size: str) -> dict[str, Any] | None:
     return {"mean": row["p"][size]["mean"], "low": min(values), "high": max(values)}
 
 
-def _histogram(axes: Any, series: list[tuple[str, list[float]]]) -> None:
+def _histogram(axes: Any, series: list[tuple[str, list[float]]], colours: Sequence[str] = COLOURS) -> None:
     """Shares of p-values in tenths of [0, 1], side by side."""
     edges = np.linspace(0.0, 1.0, 11)
     width = 0.09 / max(1, len(series))
-    for i, (label, values) in enumerate(series):
+    for i, ((label, values), colour) in enumerate(zip(series, colours, strict=False)):
         share = np.histogram(values, bins=edges)[0] / len(values)
-        axes.bar(edges[:-1] + 0.005 + i * width, share, width, align="edge", color=COLOURS[i], label=label)
+        axes.bar(edges[:-1] + 0.005 + i * width, share, width, align="edge", color=colour, label=label)
     axes.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="p-value", ylabel="share of p-values")
     axes.legend(fontsize=8)
 
@@ -668,7 +668,8 @@ def draw_figure5(results: dict[str, Any], path: Path) -> None:
 
         chosen = (0.1, 5.0, 6.0, 20.0) if overfitted else (0.1, 5.0, 20.0)
         p_values = [(f"strength {s:g}", at_strength(results, case.name, s)["p_values"]["1"]) for s in chosen]
-        _histogram(axes[4], p_values)
+        colours = dict(zip((0.1, 5.0, 20.0, 6.0), COLOURS, strict=False))  # of a strength the same in both columns
+        _histogram(axes[4], p_values, [colours[s] for s in chosen])
     _save(figure, path)
 
 

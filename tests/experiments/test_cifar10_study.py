@@ -814,6 +814,19 @@ def test_starts_off_the_centre():
         assert np.array_equal(checks.from_ranks(ranks, 2, rule, None), score_map_statistics(ranks, radius=2, rule=rule))
 
 
+def test_random_starts_have_no_T_but_for_their_edge():
+    """On a map that goes round the starts are closed under moves: T of every picture is 0 in their mean."""
+    rng = np.random.default_rng(0)
+    period = 2 * checks.START + 1
+    one = (rng.permuted(np.tile(np.arange(period**2), (20, 1)), axis=1) % 40).reshape(20, period, period)
+    one = one.astype(np.uint8) * (rng.random(one.shape) < 0.4)
+    ranks = np.tile(one, (1, 2, 2))[:, :13, :13]
+    for rule in RULES:
+        assert np.abs(checks.from_ranks(ranks, 1, rule, None)).max() > 0
+        assert np.abs(checks.over_starts(ranks, 1, rule)).max() < 1e-12
+    assert np.abs(checks.over_starts(np.where(np.indices((13, 13))[0] < 3, ranks, 0), 1, "strongest")).max() > 0
+
+
 def test_similarity_of_two_models():
     y = np.zeros(10, int)
     a, b = np.array([1, 1, 1, 2, 0, 0, 0, 0, 0, 0]), np.array([1, 2, 0, 2, 3, 0, 0, 0, 0, 0])

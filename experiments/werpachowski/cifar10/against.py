@@ -57,7 +57,7 @@ def table_2(networks: Any) -> str:
         theirs = [f"{error:.2f} ({original:.2f})", f"{p:.3f}"]
         for name in (n for n in networks.groups if n.startswith(f"wide{kind}-") and n.endswith("-leak0")):
             of = networks.average(name)
-            errors = [f"{100 * of[f'{part}/error'].mean():.2f}" for part in PARTS]
+            errors = [f"{(100 * networks.errors(name)[part]).mean():.2f}" for part in PARTS]
             T = [of[f"{part}/T"] for part in PARTS]
             cells = [f"{f(t):.3f}" for t in T for f in (p_of, p_by_v1)]
             rows.append([kind.replace("x", "-"), *theirs, name, str(len(networks.groups[name])), *errors, *cells])

@@ -83,6 +83,28 @@ def by_generator(folder: Path) -> tuple[int, dict[tuple[str, int, bool], dict[st
     return count, found
 
 
+def over_starts(ranks: np.ndarray, radius: int, rule: str) -> np.ndarray:
+    """T of every picture, the mean over all starts.
+
+    Were the starts closed under moves, it would be 0 for every map: with a start drawn uniformly from them (G3) holds
+    exactly, whatever the network has seen.
+    """
+    steps = range(-START, START + 1)
+    all_T = [from_ranks(ranks, radius, rule, np.tile([a, b], (len(ranks), 1))) for a in steps for b in steps]
+    return np.mean(all_T, axis=0)
+
+
+@functools.cache
+def at_every_start(folder: Path) -> dict[str, np.ndarray]:
+    """T by `strongest`, radius 1, averaged over starts and over the networks whose whole maps are kept."""
+    found: dict[str, list[np.ndarray]] = {}
+    for model in store.models(folder):
+        for part in ("test", "control"):
+            if f"{part}_ranks" in model:
+                found.setdefault(part, []).append(over_starts(model[f"{part}_ranks"], 1, "strongest"))
+    return {part: np.mean(T, axis=0) for part, T in found.items()}
+
+
 def single_p(T: list[np.ndarray], rule: str, radius: int) -> float:
     """Mean of the Bernstein p of single networks."""
     lower, upper = Translations(radius).statistic_range(rule)
@@ -98,12 +120,22 @@ def generators(folder: Path, labels: dict[str, np.ndarray]) -> str:
         d, se = difference(T["test"], T["control"], labels["test"], labels["control"])
         cells = []
         for part, each in by_part.items():
-            cells.append(f"{T[part].mean():+.5f}, p {single_p(each, rule, radius):.3f}")
+            p = single_p(each, rule, radius)
+            cells.append(f"{T[part].mean():+.5f} (z {z_of(T[part]):.1f}), p {p:.3f}")
         start = f"up to {START} pixels off" if aside else "centre"
         rows.append([rule, str(radius), start, *cells, interval(d, se), f"{d / se:+.1f}"])
     head = ["rule", "radius", "start", "test", "control", "training pictures", "test minus control (95 %)", "z"]
+    if not rows:
+        return ""
     text = f"{count} networks: mean T, and the mean of the Bernstein p of single networks."
-    return f"{text}\n\n{table(head, rows)}" if rows else ""
+    told = ", ".join(f"{part} {T.mean():+.5f} (z {z_of(T):.1f})" for part, T in at_every_start(folder).items())
+    starts = (
+        "Starts off the centre cannot tell what lifts T: over starts drawn from a set that is closed under moves, the "
+        "mean of T is 0 for any network and any picture, seen or not. Ours are not closed, since a move can lead over "
+        f"their edge. Mean T by `strongest` with radius 1 over all {(2 * START + 1) ** 2} starts up to {START} pixels "
+        f"off: {told}. That is the edge, and all that T of random starts shows here."
+    )
+    return f"{text}\n\n{table(head, rows)}\n\n{starts}"
 
 
 # --- frames ------------------------------------------------------------------------------------------

@@ -88,6 +88,17 @@ def p_by_size(T: np.ndarray) -> list[tuple[float, float]]:
     return found
 
 
+def of_more_pictures(networks: Networks) -> tuple[int, int, float] | None:
+    """How many networks of MAIN were trained on all test pictures as well, on how many more, and points less on the
+    control: what it costs to leave the control out. None where there are none."""
+    n = len(networks.split["test_labels"])
+    name = f"{MAIN}-leak{n}"
+    if name not in networks.groups:
+        return None
+    more, honest = (100 * networks.errors(of)["control"].mean() for of in (name, f"{MAIN}-leak0"))
+    return len(networks.groups[name]), n, honest - more
+
+
 # --- what v1 prints ----------------------------------------------------------------------------------
 
 

@@ -114,12 +114,18 @@ def in_short(networks: Networks) -> str:
     def both(what: str, form: str) -> list[str]:
         return [format(v, form) for v in found[what].values()]
 
+    fewer = "40,000 training pictures instead of 50,000"
+    if more := measures.of_more_pictures(networks):
+        count, pictures, points = more
+        fewer += f": with {pictures:,} more, the test set, {points:.1f} points less on the control ({count} networks)"
+    on_training = 100 * networks.errors(name)["train"].mean()
     rows = [
         ["networks", f"{published.N:,}", "", f"{n}", "", "GPU time"],
-        ["error, %", f"{published.ERROR}", "", *both("error", ".2f"),
-         "40,000 training pictures instead of 50,000, fewer epochs"],
+        ["error, %", f"{published.ERROR}", "", *both("error", ".2f"), fewer],
+        ["error on training pictures, %", f"{published.ERROR_ON_TRAINING}", "", f"{on_training:.2f}", "",
+         "another training, which fits less (v1 does not print its epochs)"],
         ["mean p of single networks, Bernstein with v1's U", f"{published.MEAN_P}", "", *both("mean p", ".2f"),
-         "another training; v1 prints no T to compare"],
+         "not known: trained otherwise (the two rows above), and v1 prints no T to compare"],
         ["their median", f"{published.MEDIAN_P}", "", *both("median p", ".2f"), "as above"],
         ["of these p = 1, %", f"{100 * published.SHARE_AT_1:.0f}", "", *both("p = 1", ".0f"), "as above"],
         ["p of all averaged, Bernstein with v1's U", f"{published.P_ALL}", "", *both("p of all", ".3f"),

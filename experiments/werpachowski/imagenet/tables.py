@@ -131,7 +131,7 @@ def in_short(found: dict[str, dict]) -> str:
     rows = [
         [f"p by `strongest`, Bernstein ({names})", f"{P_TRAINING} (training), {P_TEST} (test)", p, few],
         [f"points of error by the worst move of up to {RADIUS}", f"{MORE_WRONG} (training)", more,
-         "other networks, smaller crops than they are made for"],
+         "other networks; perhaps the smaller crops, for which they are not made"],
     ]  # fmt: skip
     return table(["", "v1, VGG16", "ours", "why they differ"], rows)
 
