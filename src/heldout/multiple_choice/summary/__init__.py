@@ -21,7 +21,7 @@ from heldout.multiple_choice.summary.words import (
     sides_text,
 )
 
-__all__ = ["options_summary"]
+__all__ = ["another_seed", "options_summary"]
 
 LOST = "not_in_every_run"  # reason to be left out that may depend on what was answered
 ODD = 0.05  # p from which on a reader is told that unread answers of runs lie unevenly
@@ -85,6 +85,14 @@ def options_summary(result: OptionsResult) -> page.Summary:
         origin=page.origin(result, ("Model", result.model), ("Draws of orders", drawn)),
         method=METHOD,
     )
+
+
+def another_seed(result: OptionsResult, level: float) -> str | None:
+    """That another seed could put p on the other side of a level."""
+    if result.uniform:
+        return None
+    seeds = page.other_draws(result.p_value, result.n_resamples, level)
+    return seeds and f"{seeds} More --resamples decide it."
 
 
 def _sentences(result: OptionsResult) -> Iterator[str]:
@@ -170,9 +178,9 @@ def _warnings(result: OptionsResult) -> Iterator[str]:
     if result.mid_p:
         yield "p is a mid-p, which is not valid: it may be too small, by up to half the probability of what was seen."
     judged = result.verdict in ("depends on the printed order", "no dependence found")
-    seeds = page.other_draws(result.p_value, result.n_resamples, result.level)
-    if judged and not result.uniform and seeds is not None:
-        yield f"{seeds} More --resamples decide it."
+    seeds = another_seed(result, result.level)
+    if judged and seeds is not None:
+        yield seeds
     c = result.complete
     if c is not None and (is_often_unread(result) or c.p_uneven <= ODD):
         uneven = f", which is uneven (p = {page.p_text(c.p_uneven)})" if c.p_uneven <= ODD else ""
