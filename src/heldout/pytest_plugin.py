@@ -19,8 +19,9 @@ def heldout_audit(request: pytest.FixtureRequest) -> Callable[..., AuditResult |
     """Audit a model, and fail the test where the verdict's p is below `fail_under` (default 0.01).
 
     Called as `heldout.audit(model, images, orbit=..., control=...)`, or as `heldout.audit_scores(test, control)` with
-    scores in place of a model. The p-value is recorded as a property of the test, for reports. Every test that audits
-    is an audit of its own: where several do, `planned_audits` shares the level between them.
+    scores in place of a model. The p-value is recorded as a property of the test, for reports; so is, where another
+    seed could have decided otherwise, a sentence that says so (`heldout_close`). Every test that audits is an audit of
+    its own: where several do, `planned_audits` shares the level between them.
 
     Examples
     --------
@@ -36,6 +37,7 @@ def heldout_audit(request: pytest.FixtureRequest) -> Callable[..., AuditResult |
     def audit(*args: Any, fail_under: float = FAIL_UNDER, **options: Any) -> AuditResult | ScoreAuditResult:
         import heldout
         from heldout.independence.gate import check_threshold, fails
+        from heldout.independence.summary.words import another_seed
 
         of_pictures = "images" in options or any(isinstance(given, heldout.LabelledImages) for given in args[1:2])
         check_threshold(
@@ -55,8 +57,13 @@ def heldout_audit(request: pytest.FixtureRequest) -> Callable[..., AuditResult |
             p_value = result.adjusted_p_value
         # pytest's own `record_property` warns under the usual family of JUnit files, which may be an error
         request.node.user_properties.append(("heldout_p_value", p_value))
+        known = p_value == p_value  # nan is neither
+        close = another_seed(result, fail_under / options.get("planned_audits", 1)) if known else None
+        if close is not None:
+            request.node.user_properties.append(("heldout_close", close))
         if fails(p_value, fail_under):
-            pytest.fail(f"p = {p_value:.3g} is below {fail_under:g}.\n\n{result}", pytrace=False)
+            told = f"p = {p_value:.3g} is below {fail_under:g}.{f' {close}' if close else ''}"
+            pytest.fail(f"{told}\n\n{result}", pytrace=False)
         return result
 
     return audit

@@ -112,6 +112,24 @@ def test_fail_under(run, files):
     assert run(*argv, "0.00015")[0] in (0, 1)  # one p-value, not twice the smaller of two
 
 
+def test_fail_under_within_noise_of_p(run, tmp_path):
+    """The verdict's level is far away, but that of the gate is not."""
+    rng, argv = np.random.default_rng(0), ["--resamples", "999"]
+    for option, shift in (("--scores", 0.1), ("--control-scores", 0.0)):
+        path = tmp_path / f"{option.strip('-')}.csv"
+        path.write_text("loss\n" + "\n".join(f"{x!r}" for x in np.exp(rng.normal(-shift, 1, 200)).tolist()) + "\n")
+        argv += [option, path]
+    p = json.loads(run(*argv, "--json")[1])["p_value"]
+    assert 0.1 < p < 0.45
+    error = (p * (1 - p) / 999) ** 0.5
+    for off, code, told in ((-1, 0, True), (1, 1, True), (-3, 0, False), (3, 1, False)):
+        got, _, err = run(*argv, "--fail-under", p + off * error)
+        assert (got, "another seed could decide otherwise. More --resamples decide it." in err) == (code, told)
+        assert ("heldout: passes, but p moves with the seed" in err) == (told and code == 0)
+    twice = run(*argv, "--planned-audits", "2", "--fail-under", 2 * p - error)
+    assert (twice[0], "passes, but p moves with the seed" in twice[2]) == (0, True)
+
+
 def test_classes_and_groups(run, files):
     folder, _ = files
     argv = ["--scores", folder / "model-test.csv", "--control-scores", folder / "model-control.csv"]

@@ -19,7 +19,7 @@ from sklearn.datasets import load_digits
 
 from heldout import MemorizationResult
 from heldout.cli import main
-from heldout.cli.memorization_gate import reasons
+from heldout.cli.memorization_gate import close, reasons
 from heldout.memorization.metrics import Estimate
 from heldout.memorization.models import ModelResult
 
@@ -159,7 +159,17 @@ def test_a_gap_that_is_not_known_does_not_pass():
     assert "is not defined (one example has no interval), so that --fail-over 0.1" in said[1]
     assert "is 0.3000 (0.2500 to 0.3500), more than --fail-over 0.1." in said[2]
     assert (len(said), said[-1]) == (6, "and 2 more models.")
-    assert reasons(None, MemorizationResult(measured=made)) == []
+    assert close(0.1, MemorizationResult(measured=made)) is None
+
+
+def test_a_gap_within_its_interval_of_the_gate():
+    gaps = {"under": Estimate(0.08, 0.04, 0.12), "over": Estimate(0.12, 0.09, 0.15), "far": Estimate(0.3, 0.2, 0.4)}
+    measured = {name: ModelResult(perturbations={}, gap=gap) for name, gap in gaps.items()}
+    told = close(0.1, MemorizationResult(measured=measured))
+    assert told.startswith("The 95 % interval of the gap of under and over holds --fail-over 0.1: other examples")
+    assert close(0.13, MemorizationResult(measured={"under": measured["under"]})) is None
+    assert close(None, MemorizationResult(measured=measured)) is None
+    assert reasons(None, MemorizationResult(measured=measured)) == []
 
 
 def test_one_and_two_workers_and_json(run):

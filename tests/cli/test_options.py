@@ -209,6 +209,13 @@ def test_a_gate(run, items, tmp_path):
         assert code == 2
         assert "--fail-under 0.001 can never be reached: with --resamples 199 no p is below 0.005" in err
         assert run(*given, "--fail-under", "0.01", "--mid-p")[0] == 2
+    with StandIn(rows, memorised=0.05) as server:
+        given = (path, *endpoint(server, tmp_path / "little", "--orders", "4"))
+        p = json.loads(run(*given, "--json")[1])["p_value"]
+        error = (p * (1 - p) / 199) ** 0.5
+        for off, code, told in ((-1, 0, True), (1, 1, True), (-3, 0, False), (3, 1, False)):
+            got, _, err = run(*given, "--fail-under", p + off * error)
+            assert (got, "another seed could decide otherwise. More --resamples decide it." in err) == (code, told)
     rows = [{**row, "options": sorted(row["options"])} for row in rows]
     (tmp_path / "sorted.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     with StandIn(rows, memorised=0.8) as server:

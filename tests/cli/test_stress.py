@@ -123,3 +123,17 @@ def test_as_a_program(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "Accuracy after" in done.stdout
     assert (tmp_path / "out" / "report.html").is_file()
+
+
+def test_a_gate_within_noise_of_the_gain(run):
+    """Whichever way it decides, another seed could have decided otherwise, and it says so."""
+    given = ("--examples", 300, "--classes", 2, "--queries", 30, "--trials", 4, "--no-compare")
+    found = stress(300, 2, queries=30, trials=4)
+    error = found.std / 2
+    for off, code, told in ((-0.5, 1, True), (0.5, 0, True), (-4.0, 1, False), (4.0, 0, False)):
+        got, out, err = run(*given, "--fail-over", found.advantage + off * error, "--quiet")
+        assert (got, "another seed could decide otherwise. More --trials decide it." in err) == (code, told)
+        assert ("heldout: passes, but the gain moves with the seed" in err) == (told and code == 0)
+        assert "another seed" not in out
+    once = run(*given[:6], "--trials", 1, "--no-compare", "--fail-over", 0.9)
+    assert (once[0], "passes, but a single trial does not tell" in once[2]) == (0, True)

@@ -96,6 +96,35 @@ def test_models_that_are_alike_at_length(rng, true, n, likeness, models):
     assert (told <= 0.05 + 3 * (0.05 * 0.95 / repeats) ** 0.5).all()
 
 
+def trained(rng, ease, s, between):
+    """(6, s, n) trainings of one method: how far each has fallen at a strength differs from training to training."""
+    far = 0.9 + between * rng.standard_normal((s, 1)) + 0.5 * (0.8 * ease + 0.6 * rng.standard_normal((s, len(ease))))
+    return (np.exp(far) > np.arange(6.0)[:, None, None]) & (rng.random((s, len(ease))) < 0.97)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("s", [1, 2, 3, 5])
+def test_trainings_of_one_method(s):
+    """Several cover what the method comes to, and equal methods are seldom told apart; one speaks of itself alone."""
+    rng, repeats, between = np.random.default_rng(s), 100, 0.15
+    true = np.mean([trained(rng, rng.standard_normal(1000), 100, between).mean(axis=(1, 2)) for _ in range(30)], axis=0)
+    steepest, covered, told = np.abs(np.diff(true)).max(), 0, np.zeros(2)
+    for _ in range(repeats):
+        ease = rng.standard_normal(400)
+        curves = [
+            curve_of(name, trained(rng, ease, s, between), examples="shared", strengths=range(6)) for name in ("a", "b")
+        ]
+        found = curves[0].estimates["k_max"]
+        covered += found.low <= steepest <= found.high
+        told += [bool(r.significant) for r in MemorizationResult.of(curves).rankings]
+    if s == 1:
+        assert covered < 0.85 * repeats
+        assert (told > 0.15 * repeats).all()
+    else:
+        assert covered >= 0.93 * repeats
+        assert (told <= 0.1 * repeats).all()
+
+
 @pytest.mark.slow
 def test_equal_metrics_of_unequal_curves_are_seldom_told_apart(rng):
     """Both have a largest step of 0.4, at different strengths, so that what examples have in common does not cancel."""

@@ -586,6 +586,17 @@ def test_what_a_sudden_fall_depends_on_is_printed() -> None:
     assert not printed["corrupted"]  # no metric
 
 
+def test_of_one_network_it_is_told_that_other_trainings_are_not_in_its_intervals() -> None:
+    printed = {name: "other trainings of the same methods" in bare(str(VARIANTS[name]())) for name in VARIANTS}
+    assert printed["plain"]
+    assert printed["one"]
+    assert not printed["noise"]
+    once = perturbed("net", "spatial", SUDDEN)
+    twice = {key: getattr(once, key) for key in ("model", "perturbation", "unit", "strengths", "even", "seed")}
+    twice |= {name: np.repeat(getattr(once, name), 2, axis=1) for name in ("correct", "done")}
+    assert "other trainings of the same methods" not in str(result_of([Curve.of(**twice)]))
+
+
 def test_metrics_are_said_in_a_few_words_where_their_numbers_stand() -> None:
     told = bare(section("plain", "table")[0].text)
     assert "k_max: the largest step of a curve." in told

@@ -126,6 +126,29 @@ def test_a_printed_run_that_was_cut_off_hides_what_is_known(cut, verdict):
     assert math.isnan(memoriser.p_value)
 
 
+@pytest.mark.parametrize("name", ["counted against a finding", "all of them as wrong", "items with all answers read"])
+def test_another_seed_may_decide_by_any_way_to_count_unread_answers(name):
+    """The verdict turns on each of three p where nothing is found, so each that is near the level is told."""
+    found = options(runs_of(5, memorised=0.15, cut=(0.03, 0.03)), n_resamples=199)
+    c, near, far = found.complete, 0.06, 0.6
+    assert found.verdict != "depends on the printed order"
+
+    def with_p(value):
+        given = dict.fromkeys(("counted against a finding", "all of them as wrong", "items with all answers read"), far)
+        against, wrong, whole = (given | {name: value}).values()
+        return replace(
+            found,
+            p_values=replace(found.p_values, conditional=wrong),
+            complete=replace(
+                c, p_against=replace(c.p_against, conditional=against), p_values=replace(c.p_values, conditional=whole)
+            ),
+        )
+
+    (told,) = (one for one in with_p(near).summary().warnings if "another seed could decide otherwise" in one)
+    assert name in told
+    assert not any("another seed" in one for one in with_p(far).summary().warnings)
+
+
 @pytest.mark.parametrize("cut", [(0.02, 0.02), (0.0, 0.05), (0.03, 0.0)])
 def test_a_memoriser_with_a_few_unread_answers_is_found(cut):
     found = options(runs_of(memorised=0.5, cut=cut), n_resamples=999)

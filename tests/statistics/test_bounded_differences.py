@@ -176,6 +176,40 @@ def test_intervals_cover(law):
         assert missed <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 2_000)
 
 
+def differences(rng, sizes, effects):
+    """Sums over groups of right less wrong, where the mean difference of a group is its effect."""
+    apart = np.maximum(0.2, np.abs(effects))
+    won = rng.binomial(sizes, (apart + effects) / 2)
+    return (won - rng.binomial(sizes - won, (apart - effects) / (2 - apart - effects))).astype(float)
+
+
+@pytest.mark.parametrize("n_groups", [3, 5, 7, 10])
+@pytest.mark.parametrize("law", ["even", "skewed", "one in four", "by size"])
+def test_level_of_few_groups_of_unequal_sizes(n_groups, law):
+    rng = np.random.default_rng(n_groups)
+    sizes = np.broadcast_to(np.round(400 * 0.55 ** np.arange(n_groups)).clip(2).astype(int), (1_000, n_groups))
+    effects = {
+        "even": rng.normal(0, 0.15, sizes.shape).clip(-0.9, 0.9),
+        "skewed": np.where(rng.random(sizes.shape) < 0.1, -0.9, 0.1),
+        "one in four": np.where(rng.random(sizes.shape) < 0.25, -0.9, 0.3),
+        "by size": np.where(np.arange(n_groups) == 0, -0.3, 0.3 * 400 / (sizes[0].sum() - 400)),
+    }[law] * np.ones(sizes.shape)
+    d = differences(rng, sizes, effects.clip(-0.95, 0.95))
+    assert (bounded_log_p_values(d, sizes) <= LEVEL).mean() <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 1_000)
+    low, high = bounded_intervals(d, sizes)
+    assert ((low <= 0) & (high >= 0)).mean() >= 0.95 - 3 * math.sqrt(0.05 * 0.95 / 1_000)
+
+
+@pytest.mark.parametrize(("n_groups", "least", "most"), [(10, 0.25, 0.45), (30, 0.0, 0.08)])
+def test_groups_larger_than_any_that_was_drawn_are_the_limit(n_groups, least, most):
+    """A tenth of the groups are forty times as large and worse: a sample without one tells equal models apart."""
+    rng = np.random.default_rng(0)
+    large = rng.random((1_000, n_groups)) < 0.1
+    sizes = np.where(large, 400, 10)
+    d = differences(rng, sizes, np.where(large, -0.7 * 9 / 40, 0.7))
+    assert least <= (bounded_log_p_values(d, sizes) <= LEVEL).mean() <= most
+
+
 def sparse(rng, n, share, positive):
     return np.where(rng.random(n) < share, rng.beta(2, 2, n) * np.where(rng.random(n) < positive, 1, -1), 0.0), None
 

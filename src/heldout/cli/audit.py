@@ -7,7 +7,7 @@ from pathlib import Path
 
 from heldout.checks import called
 from heldout.cli import unfinished
-from heldout.cli.audit_gate import GATE, check_gate, reasons
+from heldout.cli.audit_gate import GATE, check_gate, close, reasons
 from heldout.cli.audit_needed import NEEDED_FORMATS, add_needed_options, check_needed, run_audit_needed
 from heldout.cli.audit_scores import SCORE_FORMATS, add_score_options, check_either, run_audit_scores
 from heldout.cli.common import add_n_jobs, check_folder, refuse_alone, refuse_idle, say
@@ -200,7 +200,7 @@ def run(args: argparse.Namespace) -> int:
     with user_prints_to_stderr():
         result = audit_pictures(args, orbit, checkpoints)
     failed = reasons(args, result.evidence.adjusted_p_value, result)
-    return finish(result, args, failed=failed, unfinished=checkpoints)
+    return finish(result, args, failed=failed, close=close(args, result), unfinished=checkpoints)
 
 
 def orbit_of(args: argparse.Namespace) -> PictureOrbit:

@@ -8,6 +8,7 @@ from heldout.cli.ending import Gate
 from heldout.independence.gate import check_threshold, fails
 from heldout.independence.result import AuditResult
 from heldout.independence.score_result import ScoreAuditResult
+from heldout.independence.summary.words import another_seed
 
 GATE = Gate(
     option="--fail-under",
@@ -40,3 +41,8 @@ def reasons(args: argparse.Namespace, p_value: float, result: AuditResult | Scor
     times = f" (times {args.planned_audits} planned audits)" if args.planned_audits > 1 else ""
     found = f": {result.summary().headline.lower()}" if result.ruling.found else ""
     return [f"p = {p_value:.3g}{times} is below --fail-under {args.fail_under}{found}."]
+
+
+def close(args: argparse.Namespace, result: AuditResult | ScoreAuditResult) -> str | None:
+    """That another seed could have put p on the other side of `--fail-under`."""
+    return None if args.fail_under is None else another_seed(result, args.fail_under / args.planned_audits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from heldout.cli.audit_gate import check_gate, reasons
+from heldout.cli.audit_gate import check_gate, close, reasons
 from heldout.cli.common import check_folder, refuse_alone, say, typed
 from heldout.cli.ending import finish
 from heldout.cli.grouping import of_one
@@ -147,4 +147,4 @@ def run_audit_scores(args: argparse.Namespace) -> int:
     found = result.leak.test.mean
     if args.groups is not None and found.n_groups_test is None and found.n_groups_control is None:
         say(of_one(args.groups, result.n_examples + result.n_control))
-    return finish(result, args, failed=reasons(args, result.adjusted_p_value, result))
+    return finish(result, args, failed=reasons(args, result.adjusted_p_value, result), close=close(args, result))

@@ -134,11 +134,13 @@ def finish(
     printed: Summary | None = None,
     skipped: str = "",
     unfinished: Path | None = None,
+    close: str | None = None,
 ) -> int:
     """Keep the result where that was asked for, print it (or `printed` in its place), and say what a gate found.
 
     `skipped` says why there is nothing to pass or fail, for `--format junit`; `unfinished` are the checkpoints of the
-    run, which go as soon as the result is safe.
+    run, which go as soon as the result is safe. `close` says that a gate could have decided otherwise, whichever way it
+    did.
 
     Returns
     -------
@@ -146,6 +148,8 @@ def finish(
         The exit code: 1 where a gate `failed`, with a sentence for each reason.
     """
     report = None
+    if close and failed:
+        failed = (*failed[:-1], f"{failed[-1]} {close}")
     if args.out is not None:
         result.save(args.out / "result")
         report = result.report(args.out / "report.html", command=args.line)
@@ -153,6 +157,9 @@ def finish(
             shutil.rmtree(unfinished, ignore_errors=True)
     print(rendered(result, args, failed=failed, printed=printed, skipped="" if failed else skipped))
     say(f"report: {report}" if report is not None else "add --out DIR for a report with pictures")
+    if close and not failed:
+        tell(f"heldout: passes, but {close[:1].lower()}{close[1:]}")
+        annotate("warning", close)
     return judged(failed)
 
 
@@ -196,9 +203,14 @@ def judged(failed: Sequence[str]) -> int:
     """The exit code of a gate, and its reasons; on GitHub, as annotations of the run."""
     for reason in failed:
         tell(f"heldout: {reason}")
-        if os.environ.get("GITHUB_ACTIONS") == "true":
-            tell(f"::error title=heldout::{_escaped(reason)}")
+        annotate("error", reason)
     return EXIT_CHECK_FAILED if failed else EXIT_FINE
+
+
+def annotate(kind: str, text: str) -> None:
+    """On GitHub, an annotation of the run."""
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        tell(f"::{kind} title=heldout::{_escaped(text)}")
 
 
 def _escaped(text: str) -> str:

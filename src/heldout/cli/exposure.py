@@ -21,6 +21,7 @@ from heldout.predictions import Predictions, load_predictions
 from heldout.predictions.items import TABLES, table_columns
 from heldout.predictions.raw import suffix_of
 from heldout.predictions.values import listing
+from heldout.summary import another_seed
 
 EXAMPLES = """\
   heldout exposure results.csv --items items.csv --models models.csv --strata platform difficulty --out exposure
@@ -101,7 +102,10 @@ def run(args: argparse.Namespace) -> int:
         **asked,
         **tested.arguments(args),
     )
-    return tested.end(result, args, failed=_reasons(args.fail_under, result))
+    close = None
+    if args.fail_under is not None:
+        close = another_seed(result.p_value, result.p_error, args.fail_under)
+    return tested.end(result, args, failed=_reasons(args.fail_under, result), close=close)
 
 
 def _asked(table: Predictions, args: argparse.Namespace) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from heldout.checks import check_seed
 from heldout.cli import memorization_curve, memorization_retrain, unfinished
 from heldout.cli.common import EXIT_BAD_INPUT, refuse_alone, tell
 from heldout.cli.ending import add_ending, finish
-from heldout.cli.memorization_gate import GATE, reasons
+from heldout.cli.memorization_gate import GATE, close, reasons
 from heldout.cli.parser import Parser
 from heldout.cli.streams import user_prints_to_stderr
 
@@ -53,6 +53,7 @@ def run_way(args: argparse.Namespace) -> int:
         result,
         args,
         failed=reasons(args.fail_over, result),
+        close=close(args.fail_over, result),
         unfinished=None if result.failures else unfinished.folder(args),
     )
     if not result.failures:

@@ -9,6 +9,7 @@ from heldout.cli.ending import Gate
 from heldout.errors import InputError
 from heldout.memorization.metrics import Estimate
 from heldout.memorization.result import MemorizationResult
+from heldout.summary import listed
 
 GATE = Gate(
     option="--fail-over",
@@ -49,3 +50,17 @@ def _reason(fail_over: float, gap: Estimate | None) -> str | None:
     if math.isnan(gap.value):
         return f"is not defined ({str(gap.reason).rstrip('.')}), so that --fail-over {fail_over:g} cannot be judged."
     return f"is {gap}, more than --fail-over {fail_over:g}." if gap.value > fail_over else None
+
+
+def close(fail_over: float | None, result: MemorizationResult) -> str | None:
+    """That gaps lie so near the threshold that their intervals hold it."""
+    if fail_over is None:
+        return None
+    gaps = {name: model.gap for name, model in result.measured.items() if model.gap is not None}
+    near = [name for name, gap in gaps.items() if gap.low <= fail_over < gap.high]
+    if not near:
+        return None
+    return (
+        f"The 95 % interval of the gap of {listed(near[:SHOWN])} holds --fail-over {fail_over:g}: other examples, or "
+        "another training (another --seed), could decide otherwise."
+    )

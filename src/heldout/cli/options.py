@@ -19,6 +19,7 @@ from heldout.multiple_choice.items import Items
 from heldout.multiple_choice.options import check_tests, least_p, options
 from heldout.multiple_choice.readers import read_items
 from heldout.multiple_choice.result import OptionsResult
+from heldout.multiple_choice.summary import another_seed
 from heldout.scorers.secrets import HIDDEN, bare_address, plain_fields
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ def run(args: argparse.Namespace) -> int:
     if getattr(model, "cut_off", 0):
         were = "was cut off before it" if model.cut_off == 1 else "were cut off before they"
         say(f"{page.counted(model.cut_off, 'answer')} {were} named an option; raise --max-tokens.")
-    return tested.end(result, args, failed=_reasons(args.fail_under, result))
+    return tested.end(result, args, failed=_reasons(args.fail_under, result), close=_close(args.fail_under, result))
 
 
 def _items(args: argparse.Namespace) -> Items:
@@ -341,3 +342,8 @@ def _reasons(fail_under: float | None, result: OptionsResult) -> list[str]:
     found = f": {result.summary().headline.lower()}" if result.verdict == "depends on the printed order" else ""
     why = f" {result.ruling.reason}" if result.ruling.reason else ""
     return [f"p = {result.p_value:.3g} is below --fail-under {fail_under:g}{found}.{why}"]
+
+
+def _close(fail_under: float | None, result: OptionsResult) -> str | None:
+    """That another seed could have put p on the other side of the threshold."""
+    return None if fail_under is None else another_seed(result, fail_under)

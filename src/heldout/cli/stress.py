@@ -14,6 +14,7 @@ from heldout.cli.common import add_n_jobs, check_folder, refuse_alone, say
 from heldout.cli.ending import Gate, add_ending, finish
 from heldout.cli.parser import Parser
 from heldout.errors import InputError
+from heldout.summary import other_trials
 
 GATE = Gate(
     option="--fail-over",
@@ -172,7 +173,12 @@ def run(args: argparse.Namespace) -> int:
     failed = []
     if args.fail_over is not None and result.advantage > args.fail_over:
         failed.append(f"this analyst gains {result.advantage:.4f}, more than --fail-over {args.fail_over:g}.")
-    return finish(result, args, failed=failed, unfinished=checkpoints)
+    close = None
+    if args.fail_over is not None:
+        close = other_trials(result.advantage, result.std, result.run.trials, args.fail_over)
+    return finish(
+        result, args, failed=failed, close=close and f"{close} More --trials decide it.", unfinished=checkpoints
+    )
 
 
 def _listed(text: str) -> list[str]:

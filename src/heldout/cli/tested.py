@@ -46,12 +46,13 @@ def arguments(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def end(result: Any, args: argparse.Namespace, *, failed: Sequence[str]) -> int:
-    """The shared ending; a result that tells nothing is skipped in `--format junit`."""
+def end(result: Any, args: argparse.Namespace, *, failed: Sequence[str], close: str | None) -> int:
+    """The shared ending; a result that tells nothing is skipped in `--format junit`, and is not close to any gate."""
     return finish(
         result,
         args,
         failed=failed,
+        close=None if result.verdict in UNTOLD else close,
         skipped=result.summary().headline if result.verdict in UNTOLD else "",
         unfinished=unfinished.folder(args),
     )

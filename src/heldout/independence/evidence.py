@@ -32,6 +32,7 @@ from heldout.statistics import (
     mixture_log_evalue,
     two_interval_log_pvalue,
 )
+from heldout.statistics.betting import Capital, star_bets_capital
 from heldout.statistics.checks import Alternative
 from heldout.statistics.grouped import korn_graubard
 from heldout.statistics.mean_zero import one_value_per_group
@@ -230,6 +231,9 @@ class Evidence(Record):
     control: ControlEvidence | None
     ruling: Verdict  # of the p-value that was declared to be the verdict, times the planned audits
     views: ViewsEvidence | None = None  # on finite groups of moves; without a control this is the verdict
+    betting_capital: Capital | None = (
+        None  # where the bets are the verdict: how near they come to the level it is held to
+    )
 
     @property
     def detectable_effect(self) -> float:
@@ -366,6 +370,11 @@ def weigh(
         )
     else:
         log_e = calibrated_log_evalue(log_p_value)
+    capital = None
+    if by == "betting":
+        capital = capital_of(
+            test, held_to, lower=lower, upper=upper, alternative=alternative, tolerance=tolerance, seed=seed
+        )
     ruling = judge(min(0.0, log_p_value + math.log(planned_audits)), difference, level=level, rests_on=by)
     return Evidence(
         test_error=float(losses.mean()),
@@ -388,6 +397,24 @@ def weigh(
         control=against,
         ruling=ruling,
         views=views,
+        betting_capital=capital,
+    )
+
+
+def capital_of(
+    examples: Examples,
+    level: float,
+    *,
+    lower: float,
+    upper: float,
+    alternative: Alternative,
+    tolerance: float,
+    seed: int,
+) -> Capital | None:
+    """How near the bets of `mean_zero_log_p_values` come to a level; None where nothing depends on the seed."""
+    units = one_value_per_group(examples.T, examples.groups)[0]
+    return star_bets_capital(
+        units, level=level, lower=lower, upper=upper, alternative=alternative, tolerance=tolerance, seed=seed
     )
 
 

@@ -31,7 +31,8 @@ TESTS = {
 NULLS = {
     "mcnemar": "both models are right equally often; examples are independent.",
     "scores": "the mean difference is 0, whatever its law; examples are independent.",
-    "groups": "the mean difference over examples is 0, whatever its law; groups are independent.",
+    "groups": "the mean difference over examples is 0, whatever its law; groups are independent, and none that might "
+    "have been drawn is larger than the largest here.",
     "sequence": "the mean difference is 0, whatever was seen before; it must not depend on the order of the examples, "
     "so a sorted file breaks it. One may look after every one and stop at any time.",
     "sequence of groups": "the mean difference of the groups, each of which counts once, is 0, whatever was seen "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +28,7 @@ N_ORDERS = (100, 500)  # fewest, most
 BETS_PLACED = 200_000  # orders times non-zero values, between these two
 FINE_LEVELS = 100  # down to 5e-11; below, levels are a decade apart and fewer orders do
 FEWER_ORDERS = 50
+EQUAL = 1e-9  # shares of a level that differ by less are the same but for rounding
 
 
 def log_levels(start: int, stop: int) -> Floats:
@@ -107,6 +109,26 @@ def star_rejects(
     -------
     (..., n_levels)
     """
+    log_wealth = _log_wealth(
+        values, times, n, log_alphas, lower=lower, upper=upper, alternative=alternative, tolerance=tolerance
+    )
+    mean = logsumexp(log_wealth, axis=-2) - math.log(values.shape[-2])  # (1)
+    # The last bet may land on its target exactly but for rounding.
+    return np.asarray(mean >= -log_alphas - 1e-12)
+
+
+def _log_wealth(
+    values: NDArray[np.float64],
+    times: NDArray[np.intp],
+    n: int,
+    log_alphas: Floats,
+    *,
+    lower: float,
+    upper: float,
+    alternative: Alternative,
+    tolerance: float,
+) -> Floats:
+    """(..., n_orders, n_levels) log wealth of bets on a positive mean that aim at each level; see `star_rejects`."""
     shape = values.shape
     flat, at = values.reshape(-1, shape[-1]), times.reshape(-1, shape[-1])
     v0 = ((upper - lower) / 2.0) ** 2  # the largest variance a value of this range can have
@@ -115,11 +137,79 @@ def star_rejects(
         targets = targets + math.log(2.0)
     log_wealth = star_log_wealth(flat - tolerance, at, n, log_targets=targets, lower=lower - tolerance, v0=v0)
     log_wealth = log_wealth.reshape(*shape[:-1], -1)
-    if alternative == "two-sided":
-        log_wealth -= math.log(2.0)
-    mean = logsumexp(log_wealth, axis=-2) - math.log(shape[-2])  # (1)
-    # The last bet may land on its target exactly but for rounding.
-    return np.asarray(mean >= -log_alphas - 1e-12)
+    return log_wealth - math.log(2.0) if alternative == "two-sided" else log_wealth
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capital:
+    """How near the bets come to a level, where they come least near: p is at most the level where `share` is 1 or more.
+
+    Parameters
+    ----------
+    share : float
+        Mean wealth over the orders, in units of what the level takes (1); of this level and all larger ones of the
+        grid the least for its error.
+    error : float
+        Its standard error over the orders: what another seed would change.
+    """
+
+    share: float
+    error: float
+
+
+def star_bets_capital(
+    values: ArrayLike,
+    *,
+    level: float,
+    lower: float,
+    upper: float,
+    alternative: Alternative = "two-sided",
+    tolerance: float = 0.0,
+    seed: int = 0,
+    n_orders: int | None = None,
+) -> Capital | None:
+    """How sure it is on which side of a level the p of `star_bets_log_pvalue` is, whose arguments the others are.
+
+    None where nothing depends on the orders: all values are equal, say, or the bets hold next to nothing in any order.
+
+    Examples
+    --------
+    >>> from heldout.statistics.betting import star_bets_capital
+    >>> near = star_bets_capital([0.5] * 15 + [-0.04] * 60 + [0.0] * 400, level=0.05, lower=-0.96, upper=0.5)
+    >>> round(near.share, 2), round(near.error, 2)
+    (0.93, 0.01)
+    """
+    x, lower, upper = _winning_half(values, lower=lower, upper=upper, alternative=alternative, tolerance=tolerance)
+    ordered, times = random_orders(x, zeros=tolerance > 0.0, rng=np.random.default_rng(seed), n_orders=n_orders)
+    if not ordered.size:
+        return None
+    log_alphas = log_levels(0, FINE_LEVELS)
+    coarser = int(np.count_nonzero(log_alphas > math.log(level) + 1e-12))  # p is at most the level where it is the next
+    log_alphas = log_alphas[: coarser + 1]
+    wealth = np.exp(
+        log_alphas
+        + _log_wealth(
+            ordered, times, len(x), log_alphas, lower=lower, upper=upper, alternative=alternative, tolerance=tolerance
+        )
+    )
+    shares, errors = wealth.mean(axis=0), wealth.std(axis=0, ddof=1) / math.sqrt(len(wealth))
+    if not (errors > EQUAL).any():
+        return None
+    with np.errstate(divide="ignore"):
+        least = int(np.argmin(np.where(errors > 0, (shares - 1) / errors, np.sign(shares - 1) * np.inf)))
+    return Capital(share=float(shares[least]), error=float(errors[least]))
+
+
+def _winning_half(
+    values: ArrayLike, *, lower: float, upper: float, alternative: Alternative, tolerance: float
+) -> tuple[Floats, float, float]:
+    """The values and their range, turned round where two-sided bets win on a negative mean."""
+    check_alternative(alternative)
+    x = check_sample(values, lower=lower, upper=upper)
+    check_tolerance(tolerance, lower=lower, upper=upper)
+    if alternative == "two-sided" and x.mean() < 0.0:  # look at the half that wins
+        return -x, -upper, -lower
+    return x, lower, upper
 
 
 def star_bets_log_pvalue(
@@ -146,7 +236,8 @@ def star_bets_log_pvalue(
     wealth of the grid would not be.
 
     The orders are random ones of the *sorted* values: neither the names of the examples nor the order they come in
-    changes anything, and another seed hardly does (`tests/statistics/test_betting.py`).
+    changes anything, and another seed moves p by a step of the grid or not at all; near a level that may decide, which
+    `star_bets_capital` tells.
 
     With a `tolerance` the null is abs(E T) <= tolerance: the two signs bet on T - tolerance and
     T + tolerance, and each is a non-negative supermartingale. With fewer orders (`n_orders`) p is as valid and depends
@@ -175,11 +266,7 @@ def star_bets_log_pvalue(
     >>> star_bets_log_pvalue([0.25] * 1000, lower=-0.5, upper=0.5) < math.log(1e-100)
     True
     """
-    check_alternative(alternative)
-    x = check_sample(values, lower=lower, upper=upper)
-    check_tolerance(tolerance, lower=lower, upper=upper)
-    if alternative == "two-sided" and x.mean() < 0.0:  # look at the half that wins
-        x, lower, upper = -x, -upper, -lower
+    x, lower, upper = _winning_half(values, lower=lower, upper=upper, alternative=alternative, tolerance=tolerance)
     ordered, times = random_orders(x, zeros=tolerance > 0.0, rng=np.random.default_rng(seed), n_orders=n_orders)
     if not ordered.size:
         return 0.0

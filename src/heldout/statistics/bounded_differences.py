@@ -15,6 +15,7 @@ bounded mean. Where differences are -1, 0 and 1, b of the one and a of the other
 McNemar's exact p; where all have one sign it is :math:`2 \prod_u (1 + D_u / c)^{-1}`, never below that of as many fair
 coins. That it holds at every number of units and for every law is a conjecture that is proved in special cases and has
 no known exception; `tests/statistics/test_bounded_differences.py` measures it where sign flips and Student's test fail.
+Of groups it holds for laws of which none is larger than c: one that is never drawn because it is rare may weigh more.
 
 The interval holds all :math:`\delta` at which :math:`D_u - \delta n_u` pass the same test, c being (1 + delta) times as
 large below and (1 - delta) times above, so 0 is inside exactly where p is above the level. For many units it is the

@@ -119,6 +119,52 @@ def other_draws(p: float, n_draws: int, level: float, *, times: int = 1) -> str 
     return another_seed(p, times * math.sqrt(share * (1 - share) / n_draws), level)
 
 
+def other_orders(share: float, error: float, level: float) -> str | None:
+    """`another_seed` of p by bets that hold, averaged over orders, such a share of the capital that the level takes.
+
+    Examples
+    --------
+    >>> other_orders(0.97, 0.021, 0.05)
+    'p moves with the seed: averaged over orders of the examples, the bets hold 0.970 ± 0.021 (standard deviation) of \
+the capital that p of 0.05 takes, which is within two of these of all of it: another seed could decide otherwise.'
+    >>> other_orders(0.9, 0.02, 0.05) is None
+    True
+    """
+    if not abs(share - 1) <= 2 * error:
+        return None
+    return (
+        f"p moves with the seed: averaged over orders of the examples, the bets hold {fixed(share, 3)} ± "
+        f"{fixed(error, 3)} (standard deviation) of the capital that p of {level:g} takes, which is within two of "
+        "these of all of it: another seed could decide otherwise."
+    )
+
+
+def other_trials(gain: float, std: float, n_trials: int, level: float) -> str | None:
+    """`another_seed` of a mean gain over simulations with such a standard deviation; one tells nothing of its own.
+
+    Examples
+    --------
+    >>> other_trials(0.0204, 0.0009, 10, 0.02)
+    'The gain moves with the seed, by ± 0.00028 (standard error over 10 trials), and its 95\xa0% interval holds 0.02: \
+another seed could decide otherwise.'
+    >>> other_trials(0.03, 0.0009, 10, 0.02) is None
+    True
+    >>> other_trials(0.03, float("nan"), 1, 0.02)
+    'A single trial does not tell how far the gain moves with the seed: another seed could decide otherwise.'
+    """
+    if n_trials < 2:
+        return "A single trial does not tell how far the gain moves with the seed: another seed could decide otherwise."
+    from scipy.special import stdtrit
+
+    error = std / math.sqrt(n_trials)
+    if not abs(gain - level) <= float(stdtrit(n_trials - 1, 0.975)) * error:
+        return None
+    return (
+        f"The gain moves with the seed, by ± {error:.2g} (standard error over {n_trials:,} trials), and its "
+        f"95{PERCENT} interval holds {level:g}: another seed could decide otherwise."
+    )
+
+
 def percent(value: float, digits: int = 1) -> str:
     """A share in percent.
 

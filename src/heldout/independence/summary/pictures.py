@@ -96,12 +96,10 @@ def _notes(result: AuditResult) -> list[str]:
     notes += [words.chance_text(name) for name in result.at_chance]
     if result.leak is not None:
         notes += words.leak_notes(result.leak)
-    elif control is not None:
-        if control.disagree(e.level / e.planned_audits):
-            notes.append(words.disagree_text("T", "the error rate", control.statistic))
-        seeds = page.other_draws(control.p_value, control.statistic.n_resamples, e.level / e.planned_audits, times=2)
-        notes += [] if seeds is None else [f"{seeds} More --resamples decide it."]
-    return notes
+    elif control is not None and control.disagree(e.level / e.planned_audits):
+        notes.append(words.disagree_text("T", "the error rate", control.statistic))
+    seeds = words.another_seed(result, e.level / e.planned_audits)
+    return notes if seeds is None else [*notes, seeds]
 
 
 def _sentence(result: AuditResult, effects: words.Effects) -> str:

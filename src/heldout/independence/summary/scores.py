@@ -42,6 +42,7 @@ def assumption(result: ScoreAuditResult) -> str:
 def _notes(result: ScoreAuditResult) -> list[str]:
     """Warnings on groups, joins and references."""
     taken, mean = result.leak.test.variance_removed, result.leak.test.mean
+    seeds = words.another_seed(result, result.level / result.planned_audits)
     told = page.that_hold(
         (result.n_repeated, f"{result.n_repeated:,} examples share their text with another one; such examples count as "
                             "one."),
@@ -56,6 +57,7 @@ def _notes(result: ScoreAuditResult) -> list[str]:
     return [
         *page.few_groups(mean.n_groups_test, "the test set", words.ROUGH),
         *page.few_groups(mean.n_groups_control, "the control", words.ROUGH),
+        *page.that_hold((seeds, seeds or "")),
         *words.leak_notes(result.leak),
         *told,
     ]

@@ -6,7 +6,7 @@ import math
 from pathlib import PurePath
 
 from heldout import summary as page
-from heldout.independence.evidence import Evidence
+from heldout.independence.evidence import Evidence, capital_of
 from heldout.independence.leak import LeakEvidence
 from heldout.independence.needed import AuditNeeds
 from heldout.independence.result import AuditResult
@@ -39,6 +39,7 @@ MEAN_AND_TAIL = (
     "that an example was seen, in which those far above what was expected count: strong where a few were seen."
 )
 ENOUGH_REFERENCES = 3
+MORE_DRAWS = "More --resamples decide it."
 ROUGH = "intervals and detectable effects are rough"
 
 
@@ -241,6 +242,29 @@ def leak_lines(leak: LeakEvidence, within: str) -> page.Rows:
     )  # fmt: skip
 
 
+def another_seed(result: AuditResult | ScoreAuditResult, level: float) -> str | None:
+    """That another seed could put the verdict's p, times no planned audits, on the other side of a level."""
+    if (leak := result.leak) is not None:
+        seeds = page.other_draws(leak.p_value, leak.test.mean.n_resamples, level)
+        return seeds and f"{seeds} {MORE_DRAWS}"
+    if isinstance(result, ScoreAuditResult):
+        return None
+    e = result.evidence
+    if e.control is not None:
+        seeds = page.other_draws(e.control.p_value, e.control.statistic.n_resamples, level, times=2)
+        return seeds and f"{seeds} {MORE_DRAWS}"
+    if e.verdict_by != "betting":
+        return None
+    capital = e.betting_capital
+    if level != e.level / e.planned_audits:
+        lower, upper = result.orbit.statistic_range(result.rule)
+        capital = capital_of(
+            result.test, level, lower=lower, upper=upper, alternative=result.alternative, tolerance=result.tolerance,
+            seed=result.seed,
+        )  # fmt: skip
+    return None if capital is None else page.other_orders(capital.share, capital.error, level)
+
+
 def seen_text(seen: SeenExamples) -> str:
     """How many examples look seen, how they were listed, and how short a list can be; or why there is no list."""
     floor = f"smallest p with this control: {page.p_text(seen.floor)}"
@@ -270,9 +294,7 @@ def leak_notes(leak: LeakEvidence) -> tuple[str, ...]:
     halves = [("mean", test.mean), ("upper tail", test.sparse)][: 1 + test.tail_counts]
     p, name = min(((of.p_two_sided, name) for name, of in halves if of.difference < 0), default=(1.0, ""))
     means = "no leak, and a leak could hide behind it" if test.p_value > leak.level else "against the verdict"
-    seeds = page.other_draws(test.p_value, test.mean.n_resamples, leak.level)
     return page.that_hold(
-        (seeds, f"{seeds} More --resamples decide it."),
         (not test.tail_counts, "Groups have other sizes in the control than in the test set: the leak test counts its "
                                "mean alone, and no example can be listed as seen."),
         (leak.disagree(leak.level), disagree_text("the mean", "the upper tail", test.mean)),

@@ -19,6 +19,10 @@ from heldout.memorization.result import MemorizationResult
 NOISE = {PMV: "PMV, on the labels trained on", PTV: "PTV, on the true labels"}
 FIRST = (PTV, PMV, "spatial", "spatial-random", "fgsm", "gaussian")  # told in this order, then the others
 LEVEL_TEXT = f"{100 * LEVEL:g}{page.PERCENT}"
+AS_THEY_ARE = (
+    "Intervals and comparisons of models that are perturbed are for these trainings as they are: how other trainings "
+    "of the same methods would come out is not in them."
+)
 LARGE = 3  # numbers beside the headline, of a single model or where there is no metric
 ENDS = {  # of a metric, as a single model is read against them; the first is told in the headline
     K_S.name: "0 if every label is memorised",
@@ -62,6 +66,11 @@ def corruptions(result: MemorizationResult) -> list[str]:
 def trainings(result: MemorizationResult) -> str:
     """Trainings per rate, of the models that were retrained; empty where none was."""
     return numbers_text([c.correct.shape[1] for c in result.curves if c.perturbation in NOISE])
+
+
+def as_they_are(result: MemorizationResult) -> bool:
+    """Whether intervals or comparisons are for single networks, so that other trainings of theirs are not in them."""
+    return any(not curve.retrained and curve.correct.shape[1] == 1 for curve in result.curves)
 
 
 def units(result: MemorizationResult) -> str:
@@ -174,6 +183,7 @@ def sentences(result: MemorizationResult) -> tuple[str, ...]:
         (trainings(result), "Retrained from scratch on labels of which more and more are wrong."),
         (set(result.perturbations) - {*NOISE}, "Tested on the training pictures, perturbed more and more."),
         (sudden, "How suddenly accuracy falls depends on the architecture and the augmentation too."),
+        (as_they_are(result), AS_THEY_ARE),
     )
     if not result.rankings:
         return (" ".join(done),)
