@@ -17,7 +17,7 @@ from scipy import stats
 from scipy.stats import rankdata, spearmanr
 from trained import Trained
 
-from heldout import Curve, MemorizationResult
+from heldout import MemorizationResult
 from heldout.memorization.curve import metrics_of
 from heldout.memorization.metrics import Estimate, slope
 
@@ -196,28 +196,6 @@ def by_seeds_unlike(some: np.ndarray, others: np.ndarray) -> float:
     return float(stats.ttest_ind(some, others, equal_var=False).pvalue)
 
 
-def by_pairing(pair: tuple[Curve, Curve], metric: Metric) -> list[bool | None] | None:
-    """What the comparison says if seeds of the second are paired in other ways with those of the first: in all ways.
-
-    The comparison takes the trainings of both in pairs, by seed, where there are as many of one as of the other. That
-    order means little, as the seeds of two networks have little in common. None where nothing is paired: under label
-    noise, and where one has more seeds.
-    """
-    first, second = pair
-    seeds = second.correct.shape[1]
-    if first.retrained or first.correct.shape[1] != seeds or seeds < 2:
-        return None
-    found = []
-    for order in itertools.permutations(range(seeds)):
-        other = Curve.of(
-            model=second.model, perturbation=second.perturbation, unit=second.unit, strengths=second.strengths,
-            correct=second.correct[:, list(order)], done=second.done, even=second.even, seed=second.seed,
-            examples=second.examples,
-        )  # fmt: skip
-        found.append(memorised_more(MemorizationResult.of([first, other]), first.model, second.model, metric))
-    return found
-
-
 def how_trained(several: list[Trained]) -> str:
     """How many were trained in which way."""
     counts = {way: sum(t.way == way for t in several) for way in WAYS}
@@ -254,7 +232,6 @@ class Sizes:
     family_wise: bool  # whether that holds with all pairs of the family counted
     alone: float  # p by the trainings alone
     unlike: float = math.nan  # the same by Welch's test
-    pairings: list[bool | None] | None = None  # what the comparison says with seeds paired in other ways
 
     @property
     def published(self) -> bool:
@@ -273,11 +250,10 @@ def by_size(runs: Runs, pools: dict[str, MemorizationResult]) -> list[Sizes]:
                 continue
             fewer = memorised_more(compared, large, small, metric)
             seeds = [seed_by_seed(result, name, metric) for name in pair]
-            curves = tuple(result.curve(name, metric[0]) for name in pair)
             found.append(Sizes(
                 large, small, metric, ours, tuple(published_of(name)[METRICS.index(metric)] for name in pair),
                 fewer, fewer is not None and memorised_more(result, large, small, metric) is fewer,
-                by_seeds(*seeds), by_seeds_unlike(*seeds), by_pairing(curves, metric),
+                by_seeds(*seeds), by_seeds_unlike(*seeds),
             ))  # fmt: skip
     return found
 

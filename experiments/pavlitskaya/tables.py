@@ -208,12 +208,11 @@ def sizes(runs: Runs, found: list[measures.Sizes]) -> str:
         seeds = " and ".join(measures.how_trained(runs.plain(name)) for name in (s.large, s.small))
         told = [f"{e.value:.2f} ({e.low:.2f} to {e.high:.2f})" for e in s.ours]
         alone = ", ".join("<0.001" if p < 0.0005 else f"{p:.3f}" for p in (s.alone, s.unlike) if not math.isnan(p))
-        apart = "" if s.pairings is None else f"{sum(p is not None for p in s.pairings)} of {len(s.pairings)}"
         both = " and ".join(f"{v:.3f}" for v in s.theirs)
         names = f"{s.large}, {s.small.split('-')[1]}"
-        rows.append([names, seeds, title(s.metric), *told, SAID[s.fewer], apart, alone, both, SAID[s.published]])
+        rows.append([names, seeds, title(s.metric), *told, SAID[s.fewer], alone, both, SAID[s.published]])
     head = ["", "seeds", "metric", "45,000 images", "5,000", "memorised more",
-            "told apart, pairings of seeds", "p by seeds (Student's, Welch's)", "published", "by these"]  # fmt: skip
+            "p by seeds (Student's, Welch's)", "published", "by these"]  # fmt: skip
     return "\n".join(table(head, rows)).rstrip()
 
 

@@ -171,26 +171,6 @@ def test_training_size_is_compared_where_all_else_is_alike(tmp_path):
         assert [int(v.split(" ")[0]) for v in row[1:4]] == [own.count(said) for said in tables.SAID.values()]
 
 
-def test_seeds_are_paired_in_all_ways(tmp_path):
-    """The first way is the one of the comparison; nothing is paired under label noise or where one has more seeds."""
-    common = {"epochs": 250, "rate": 1e-3, "schedule": "steps", "curves": True}
-    one, *others = (
-        {c.perturbation: c for c in as_curves.all_curves(kept(tmp_path, pool_1=parts))}
-        for parts in (
-            [made("resnet-C1", s, right=0.8, **common) for s in range(3)],
-            [made("resnet-C5", s, right=0.97, **common) for s in range(3)],
-            [made("resnet-C5", s, right=0.97, **common) for s in range(2)],
-        )
-    )
-    metric = ("spatial", "k_max")
-    said = measures.by_pairing((one["spatial"], others[0]["spatial"]), metric)
-    pair = MemorizationResult.of([one["spatial"], others[0]["spatial"]])
-    assert len(said) == 6
-    assert said[0] is measures.memorised_more(pair, "resnet-C1", "resnet-C5", metric)
-    assert measures.by_pairing((one["spatial"], others[1]["spatial"]), metric) is None
-    assert measures.by_pairing((one["pmv"], others[0]["pmv"]), ("pmv", "k_S")) is None
-
-
 def test_largest_share_and_its_direction():
     """By PMV a small slope is more memory; by the others a large one."""
     values = {f"C{i}": 0.9 if i > 4 else 0.1 for i in range(1, 9)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -139,6 +140,26 @@ def test_pairs_tell_more_than_intervals(rng, likeness):
     curves = [[1, 0.95, 0.39, 0.3, 0.25, 0.2], [1, 0.95, 0.45, 0.36, 0.28, 0.2]]
     assert told_apart(curves, 1000, rng, likeness=likeness, repeats=60)[0] >= 0.9
     assert told_apart(curves, 1000, rng, likeness=likeness, repeats=60, examples="")[0] < 0.9
+
+
+@pytest.mark.parametrize("s", [2, 3])
+def test_the_order_of_finished_networks_says_nothing(rng, s):
+    """Those of one method have nothing to do with those of another, so that any may be listed beside any."""
+    told = set()
+    for _ in range(12):
+        ease, found = rng.standard_normal(300), set()
+        one, two = (trained(rng, ease, s, 0.1) for _ in range(2))
+        two &= rng.random(two.shape) < 0.8
+        fresh, other = rng.random((s, 150)) < 0.9, rng.random((s, 150)) < 0.6
+        for order in map(list, itertools.permutations(range(s))):
+            curves = [curve_of("a", one, examples="x"), curve_of("b", two[:, order], examples="x")]
+            result = MemorizationResult.of(
+                curves, validation={"a": fresh, "b": other[order]}, validation_examples={"a": "y", "b": "y"}
+            )
+            found.add(tuple(bool(r.significant) for r in result.rankings))
+        assert len(found) == 1
+        told |= found
+    assert len(told) > 1  # some are told apart, and some not
 
 
 def test_identical_models_are_the_same(rng):

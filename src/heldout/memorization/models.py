@@ -121,6 +121,11 @@ class ModelResult(Record):
         parts = [shares(trained[None], groups=curve.groups), -shares(right[None], groups=self.validation.groups)]
         return parts, (trained.mean(axis=1) - right.mean(axis=1))[None]
 
+    @property
+    def gap_retrained(self) -> bool:
+        """Whether its trainings are those that were made anew, with seeds and examples that another model's share."""
+        return self._gap_curve is not None and self._gap_curve.retrained
+
     def gap_paired(self, other: ModelResult) -> bool:
         """Whether two gaps are between the same examples and trainings, so that they are compared in pairs."""
         a, b, mine, theirs = self._gap_curve, other._gap_curve, self.validation, other.validation
@@ -341,7 +346,7 @@ def _larger_by(models: Models, column: Column, seed: int) -> Callable[[str, str,
     def compared(first: str, second: str, tail: float) -> bool:
         a, b = (models[name].perturbations[column.perturbation] for name in (first, second))
         done = a.done[a.used] & b.done[b.used] if a.shares_examples(b) else np.zeros((1, 1), dtype=bool)
-        if done.any(axis=1).all():  # the same examples, and trainings of the same labels
+        if done.any(axis=1).all():  # the same examples, and where they were trained anew the same labels
             each = [c.accuracies[c.used] for c in (a, b)]
             both = [np.concatenate([a.shares, b.shares])]
             spread = spread_of(both, np.concatenate(each), done, same=not a.retrained)
@@ -363,7 +368,8 @@ def _larger_gap(models: Models) -> Callable[[str, str, float], bool]:
         ones = np.ones_like(gaps, dtype=bool)
         if models[first].gap_paired(models[second]):
             both = [np.concatenate(pair) for pair in zip(parts, others, strict=True)]
-            spread: Spread = spread_of(both, np.concatenate([gaps, other_gaps]), ones)
+            same = not models[first].gap_retrained
+            spread: Spread = spread_of(both, np.concatenate([gaps, other_gaps]), ones, same=same)
         else:
             spread = apart(spread_of(parts, gaps, ones), spread_of(others, other_gaps, np.ones_like(other_gaps, bool)))
         far = math.hypot(spread.quantile(np.array([1.0, -1.0]), tail), -math.log(2 * tail) / spread.units)

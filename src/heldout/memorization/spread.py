@@ -26,7 +26,8 @@ is all that the examples tell.
 
 Under label noise every rate has trainings of its own. Where finished networks are perturbed more and more, the same
 networks stand at every strength: then (S2) takes off and (S3) has covariances between strengths too, with S - 1 degrees
-of freedom for all of them together.
+of freedom for all of them together. Two such models share examples, and no training: which network of one is listed
+beside which of the other says nothing, and changes nothing.
 
 Where examples come in groups, u is added up over each group, and groups take the place of examples.
 """
@@ -96,7 +97,7 @@ class Spread:
         Covariance over trainings, V of (S3); 0 between accuracies that have no training in common.
     rates : (q,) int
         Accuracies of the same trainings have the same number: those of one rate, of one model or of two that were
-        trained on the same labels.
+        trained on the same labels; all of one model that is perturbed.
     freedom : (q,) float
         Degrees of freedom of V; 0 for one training.
     units : int
@@ -173,15 +174,16 @@ def spread_of(parts: Sequence[Floats], accuracies: Floats, done: NDArray[np.bool
     parts : sequence of (q, s, units) float
         From `shares`; several where an accuracy is a sum over different sets of examples.
     accuracies : (q, s) float
-        Of each training. q = p, or 2 p where the accuracies of a second model follow, which shares examples and
-        trainings' labels with the first.
+        Of each training. q = p, or 2 p where the accuracies of a second model follow, which shares examples, and where
+        it was trained anew the labels of each training, with the first.
     done : (p, s) bool
         Trainings that count, at least one per rate.
     same : bool
-        Whether the s-th training is the same network in every row; then a training counts in all rows or in none.
+        Whether the s-th training is the same network in every row of a model; then a training counts in all rows or in
+        none, and a second model's are others.
     """
     p, q = len(done), len(accuracies)
-    rates = np.zeros(q, dtype=np.intp) if same else np.arange(q) % p
+    rates = np.arange(q) // p if same else np.arange(q) % p
     counts = done[np.arange(q) % p].sum(axis=1)
     examples, trainings = np.zeros((q, q)), np.zeros((q, q))
     for u in parts:
