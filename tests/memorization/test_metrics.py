@@ -23,7 +23,7 @@ from heldout.memorization.metrics import (
     slope,
     squared_distance,
 )
-from heldout.memorization.spread import apart, shares, spread_of
+from heldout.memorization.spread import apart, beside, shares, spread_of
 
 RATES = np.arange(6) / 10
 
@@ -303,12 +303,8 @@ def test_methods_of_three_networks_that_are_equal(rng, metric, paired):
         u = shares(hard < curves)
         each = [(u[:, rows], (hard < curves)[:, rows].mean(axis=2)) for rows in (slice(0, 3), slice(3, 6))]
         done = np.ones((9, 3), dtype=bool)
-        if paired:
-            both = spread_of(
-                [np.concatenate([e[0] for e in each])], np.concatenate([e[1] for e in each]), done, same=True
-            )
-        else:
-            both = apart(*(spread_of([v], accuracies, done, same=True) for v, accuracies in each))
+        alone = [spread_of([v], accuracies, done, same=True) for v, accuracies in each]
+        both = beside(*alone, [tuple(v.mean(axis=1) for v, _ in each)]) if paired else apart(*alone)
         one, two = (accuracies.mean(axis=1) for _, accuracies in each)
         said += larger(metric, one, two, strengths, spread=both, tail=0.025, rng=rng, draws=400)
         turned = replace(both, **{k: np.roll(getattr(both, k), (9, 9), (0, 1)) for k in ("examples", "trainings")},

@@ -162,6 +162,29 @@ def test_the_order_of_finished_networks_says_nothing(rng, s):
     assert len(told) > 1  # some are told apart, and some not
 
 
+def test_a_network_that_failed_hides_none_of_another_model(rng):
+    """Wherever it is listed, and whether it is listed at all."""
+    told = set()
+    for _ in range(12):
+        ease, found = rng.standard_normal(300), set()
+        one, two = (trained(rng, ease, 5, 0.05) for _ in range(2))
+        two &= rng.random(two.shape) < 0.8
+        other = curve_of("b", two, examples="x")
+        for place in (0, 2, 4, None):
+            right = one[:, :4] if place is None else np.insert(one[:, :4], place, False, axis=1)
+            done = np.tile(np.arange(right.shape[1]) != place, (len(right), 1))
+            curve = Curve.of(
+                model="a", perturbation="spatial", unit="pixels", strengths=STRENGTHS, correct=right, done=done,
+                even=True, seed=0, examples="x",
+            )  # fmt: skip
+            result = MemorizationResult.of([curve, other])
+            assert result.unpaired == ()
+            found.add(tuple(bool(r.significant) for r in result.rankings))
+        assert len(found) == 1
+        told |= found
+    assert len(told) > 1  # some are told apart, and some not
+
+
 def test_identical_models_are_the_same(rng):
     right = falling(EQUAL["sudden"], 500, rng)
     result = MemorizationResult.of([curve_of(name, right, examples="shared") for name in "abc"])

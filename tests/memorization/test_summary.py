@@ -595,6 +595,8 @@ def test_of_one_network_it_is_told_that_other_trainings_are_not_in_its_intervals
     twice = {key: getattr(once, key) for key in ("model", "perturbation", "unit", "strengths", "even", "seed")}
     twice |= {name: np.repeat(getattr(once, name), 2, axis=1) for name in ("correct", "done")}
     assert "other trainings of the same methods" not in str(result_of([Curve.of(**twice)]))
+    twice["done"] = twice["done"] & [True, False]
+    assert "other trainings of the same methods" in str(result_of([Curve.of(**twice)]))
 
 
 def test_metrics_are_said_in_a_few_words_where_their_numbers_stand() -> None:

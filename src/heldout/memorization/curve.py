@@ -245,6 +245,11 @@ class Curve(Record):
         wrong = None if self.wrong is None else self.wrong[self.used]
         return shares(self.correct[self.used], wrong=wrong, groups=self.groups)
 
+    @property
+    def mean_shares(self) -> NDArray[np.float64]:
+        """(strengths used, units) the same of the mean over trainings, of a model that is perturbed."""
+        return np.asarray(self.shares[:, self.done.any(axis=0)].mean(axis=1))
+
     @cached_property
     def spread(self) -> Spread:
         """The error of the curve at the strengths that are used."""
@@ -284,7 +289,8 @@ class Curve(Record):
         bool
             False also where it is not known.
         """
-        same = self.examples != "" and self.examples == other.examples and self.correct.shape == other.correct.shape
+        mine, theirs = (c.correct.shape if c.retrained else c.correct.shape[2:] for c in (self, other))
+        same = self.examples != "" and self.examples == other.examples and mine == theirs
         if not same or (self.groups is None) != (other.groups is None):
             return False
         return self.groups is None or np.array_equal(self.groups, np.asarray(other.groups))

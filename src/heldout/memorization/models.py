@@ -26,7 +26,7 @@ from heldout.memorization.ranking import (
     rank,
 )
 from heldout.memorization.retrained import LabelNoiseCurve
-from heldout.memorization.spread import Spread, apart, shares, spread_of
+from heldout.memorization.spread import Spread, apart, beside, shares, spread_of
 from heldout.results import Record
 
 
@@ -123,15 +123,15 @@ class ModelResult(Record):
 
     @property
     def gap_retrained(self) -> bool:
-        """Whether its trainings are those that were made anew, with seeds and examples that another model's share."""
+        """Whether its trainings were made anew, with labels, seeds and examples that another model's share."""
         return self._gap_curve is not None and self._gap_curve.retrained
 
     def gap_paired(self, other: ModelResult) -> bool:
-        """Whether two gaps are between the same examples and trainings, so that they are compared in pairs."""
+        """Whether two gaps are between the same examples, and retrained alike, so that they are compared in pairs."""
         a, b, mine, theirs = self._gap_curve, other._gap_curve, self.validation, other.validation
         if a is None or b is None or mine is None or theirs is None:
             return False
-        if not a.shares_examples(b) or not np.array_equal(a.done[0], b.done[0]):
+        if not a.shares_examples(b) or (a.retrained and not np.array_equal(a.done[0], b.done[0])):
             return False
         alike = (mine.groups is None) == (theirs.groups is None) and (
             mine.groups is None or np.array_equal(mine.groups, np.asarray(theirs.groups))
@@ -345,14 +345,17 @@ def _larger_by(models: Models, column: Column, seed: int) -> Callable[[str, str,
 
     def compared(first: str, second: str, tail: float) -> bool:
         a, b = (models[name].perturbations[column.perturbation] for name in (first, second))
-        done = a.done[a.used] & b.done[b.used] if a.shares_examples(b) else np.zeros((1, 1), dtype=bool)
-        if done.any(axis=1).all():  # the same examples, and where they were trained anew the same labels
+        paired = a.shares_examples(b)
+        done = a.done[a.used] & b.done[b.used] if paired and a.retrained else np.zeros((1, 1), dtype=bool)
+        if done.any(axis=1).all():  # the same examples, and trainings of the same labels
             each = [c.accuracies[c.used] for c in (a, b)]
             both = [np.concatenate([a.shares, b.shares])]
-            spread = spread_of(both, np.concatenate(each), done, same=not a.retrained)
+            spread = spread_of(both, np.concatenate(each), done)
             curves = [np.array([row[ok].mean() for row, ok in zip(rows, done, strict=True)]) for rows in each]
         else:
             spread, curves = apart(a.spread, b.spread), [c.accuracy[c.used] for c in (a, b)]
+            if paired and not a.retrained:
+                spread = beside(a.spread, b.spread, [(a.mean_shares, b.mean_shares)])
         rng = np.random.default_rng([seed, 5])
         return larger(metric, curves[0], curves[1], a.strengths[a.used], spread=spread, tail=tail, rng=rng)
 
@@ -365,13 +368,15 @@ def _larger_gap(models: Models) -> Callable[[str, str, float], bool]:
         assert found[0] is not None
         assert found[1] is not None
         (parts, gaps), (others, other_gaps) = found[0], found[1]
-        ones = np.ones_like(gaps, dtype=bool)
+        of_each = [spread_of(us, each, np.ones_like(each, bool)) for us, each in ((parts, gaps), (others, other_gaps))]
+        spread: Spread = apart(*of_each)
         if models[first].gap_paired(models[second]):
-            both = [np.concatenate(pair) for pair in zip(parts, others, strict=True)]
-            same = not models[first].gap_retrained
-            spread: Spread = spread_of(both, np.concatenate([gaps, other_gaps]), ones, same=same)
-        else:
-            spread = apart(spread_of(parts, gaps, ones), spread_of(others, other_gaps, np.ones_like(other_gaps, bool)))
+            pairs = list(zip(parts, others, strict=True))
+            if models[first].gap_retrained:
+                both = [np.concatenate(pair) for pair in pairs]
+                spread = spread_of(both, np.concatenate([gaps, other_gaps]), np.ones_like(gaps, bool))
+            else:
+                spread = beside(*of_each, [(one.mean(axis=1), other.mean(axis=1)) for one, other in pairs])
         far = math.hypot(spread.quantile(np.array([1.0, -1.0]), tail), -math.log(2 * tail) / spread.units)
         return float(gaps.mean() - other_gaps.mean()) > far
 

@@ -26,8 +26,8 @@ is all that the examples tell.
 
 Under label noise every rate has trainings of its own. Where finished networks are perturbed more and more, the same
 networks stand at every strength: then (S2) takes off and (S3) has covariances between strengths too, with S - 1 degrees
-of freedom for all of them together. Two such models share examples, and no training: which network of one is listed
-beside which of the other says nothing, and changes nothing.
+of freedom for all of them together. Two such models share examples, and no training (`beside`): how many networks there
+are of each, and which of one is listed beside which of the other, says nothing.
 
 Where examples come in groups, u is added up over each group, and groups take the place of examples.
 """
@@ -36,7 +36,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -174,16 +174,15 @@ def spread_of(parts: Sequence[Floats], accuracies: Floats, done: NDArray[np.bool
     parts : sequence of (q, s, units) float
         From `shares`; several where an accuracy is a sum over different sets of examples.
     accuracies : (q, s) float
-        Of each training. q = p, or 2 p where the accuracies of a second model follow, which shares examples, and where
-        it was trained anew the labels of each training, with the first.
+        Of each training. q = p, or 2 p where the accuracies of a second model follow, which shares examples and the
+        labels of each training with the first.
     done : (p, s) bool
         Trainings that count, at least one per rate.
     same : bool
-        Whether the s-th training is the same network in every row of a model; then a training counts in all rows or in
-        none, and a second model's are others.
+        Whether the s-th training is the same network in every row; then a training counts in all rows or in none.
     """
     p, q = len(done), len(accuracies)
-    rates = np.arange(q) // p if same else np.arange(q) % p
+    rates = np.zeros(q, dtype=np.intp) if same else np.arange(q) % p
     counts = done[np.arange(q) % p].sum(axis=1)
     examples, trainings = np.zeros((q, q)), np.zeros((q, q))
     for u in parts:
@@ -215,3 +214,20 @@ def apart(first: Spread, second: Spread) -> Spread:
         np.concatenate([first.freedom, second.freedom]),
         min(first.units, second.units),
     )
+
+
+def beside(first: Spread, second: Spread, means: Sequence[tuple[Floats, Floats]]) -> Spread:
+    """The same of accuracies on the same examples by other trainings.
+
+    Parameters
+    ----------
+    first, second : Spread
+        Of each.
+    means : sequence of pairs of (p, units) float
+        Means over trainings of what `shares` returns, of both: what (S2) is made from, between them.
+    """
+    p, both = len(first.rates), apart(first, second)
+    examples = both.examples.copy()
+    examples[:p, p:] = sum(one @ other.T for one, other in means)
+    examples[p:, :p] = examples[:p, p:].T
+    return replace(both, examples=examples)

@@ -70,7 +70,7 @@ def trainings(result: MemorizationResult) -> str:
 
 def as_they_are(result: MemorizationResult) -> bool:
     """Whether intervals or comparisons are for single networks, so that other trainings of theirs are not in them."""
-    return any(not curve.retrained and curve.correct.shape[1] == 1 for curve in result.curves)
+    return any(not curve.retrained and int(curve.done.any(axis=0).sum()) == 1 for curve in result.curves)
 
 
 def units(result: MemorizationResult) -> str:
