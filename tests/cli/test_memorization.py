@@ -163,10 +163,13 @@ def test_a_gap_that_is_not_known_does_not_pass():
 
 
 def test_a_gap_within_its_interval_of_the_gate():
-    gaps = {"under": Estimate(0.08, 0.04, 0.12), "over": Estimate(0.12, 0.09, 0.15), "far": Estimate(0.3, 0.2, 0.4)}
+    gaps = {"under": Estimate(0.08, 0.04, 0.12), "over": Estimate(0.12, 0.09, 0.15), "far": Estimate(0.02, 0.0, 0.04)}
     measured = {name: ModelResult(perturbations={}, gap=gap) for name, gap in gaps.items()}
     told = close(0.1, MemorizationResult(measured=measured))
-    assert told.startswith("The 95 % interval of the gap of under and over holds --fail-over 0.1: other examples")
+    assert told.startswith("The 95 % interval of the gap of under and over holds --fail-over 0.1: other examples could")
+    large, unknown = (ModelResult(perturbations={}, gap=gap) for gap in (Estimate(0.3, 0.2, 0.4), None))
+    for sure in (large, unknown):  # which fails, whatever the others are
+        assert close(0.1, MemorizationResult(measured={**measured, "sure": sure})) is None
     assert close(0.13, MemorizationResult(measured={"under": measured["under"]})) is None
     assert close(None, MemorizationResult(measured=measured)) is None
     assert reasons(None, MemorizationResult(measured=measured)) == []

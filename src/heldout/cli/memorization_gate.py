@@ -53,14 +53,16 @@ def _reason(fail_over: float, gap: Estimate | None) -> str | None:
 
 
 def close(fail_over: float | None, result: MemorizationResult) -> str | None:
-    """That gaps lie so near the threshold that their intervals hold it."""
+    """That gaps lie so near the threshold that their intervals hold it, and no other one is surely larger."""
     if fail_over is None:
         return None
-    gaps = {name: model.gap for name, model in result.measured.items() if model.gap is not None}
-    near = [name for name, gap in gaps.items() if gap.low <= fail_over < gap.high]
-    if not near:
+    gaps = {name: model.gap for name, model in result.measured.items()}
+    near = [name for name, gap in gaps.items() if gap is not None and gap.low <= fail_over < gap.high]
+    if not near or any(name not in near and _reason(fail_over, gap) is not None for name, gap in gaps.items()):
         return None
+    retrained = any(result.measured[name].gap_retrained for name in near)
+    others = "other examples, or another training (another --seed)," if retrained else "other examples"
     return (
-        f"The 95 % interval of the gap of {listed(near[:SHOWN])} holds --fail-over {fail_over:g}: other examples, or "
-        "another training (another --seed), could decide otherwise."
+        f"The 95 % interval of the gap of {listed(near[:SHOWN])} holds --fail-over {fail_over:g}: {others} "
+        "could decide otherwise."
     )
