@@ -98,8 +98,10 @@ def another_seed(p: float, error: float, level: float) -> str | None:
 decide otherwise.'
     >>> another_seed(0.03, 0.0017, 0.05) is None, another_seed(0.048, math.nan, 0.05) is None
     (True, True)
+    >>> another_seed(0.05, 0.0, 0.05) is None  # no draws
+    True
     """
-    if not abs(p - level) <= 2 * error:
+    if not (error > 0 and abs(p - level) <= 2 * error):
         return None
     return (
         f"p moves with the seed, by ± {p_text(error)} (standard deviation), and lies within two of these of "
@@ -149,6 +151,8 @@ def other_trials(gain: float, std: float, n_trials: int, level: float) -> str | 
 another seed could decide otherwise.'
     >>> other_trials(0.03, 0.0009, 10, 0.02) is None
     True
+    >>> other_trials(0.0, 0.0, 10, 0.0) is None  # nothing gained in any trial
+    True
     >>> other_trials(0.03, float("nan"), 1, 0.02)
     'A single trial does not tell how far the gain moves with the seed: another seed could decide otherwise.'
     """
@@ -157,7 +161,7 @@ another seed could decide otherwise.'
     from scipy.special import stdtrit
 
     error = std / math.sqrt(n_trials)
-    if not abs(gain - level) <= float(stdtrit(n_trials - 1, 0.975)) * error:
+    if not (error > 0 and abs(gain - level) <= float(stdtrit(n_trials - 1, 0.975)) * error):
         return None
     return (
         f"The gain moves with the seed, by ± {error:.2g} (standard error over {n_trials:,} trials), and its "
