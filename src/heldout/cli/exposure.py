@@ -103,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
         **tested.arguments(args),
     )
     close = None
-    if args.fail_under is not None:
+    if args.fail_under is not None and _smallest(result) < args.fail_under:  # else it fails with any seed
         close = another_seed(result.p_value, result.p_error, args.fail_under)
     return tested.end(result, args, failed=_reasons(args.fail_under, result), close=close)
 
@@ -140,7 +140,7 @@ def _reasons(fail_under: float | None, result: ExposureResult) -> list[str]:
     """Why a pipeline stops: p is below the threshold, or nothing could fall below it here."""
     if fail_under is None:
         return []
-    smallest = max(result.smallest_p, result.smallest_p_margins)
+    smallest = _smallest(result)
     if result.verdict in tested.UNTOLD:
         return [f"--fail-under {fail_under:g} cannot be judged: the verdict is {result.verdict!r}."]
     if smallest >= fail_under:
@@ -149,6 +149,11 @@ def _reasons(fail_under: float | None, result: ExposureResult) -> list[str]:
         return []
     found = f": {result.summary().headline.lower()}" if result.verdict == "exposed models score better" else ""
     return [f"p = {result.p_value:.3g} is below --fail-under {fail_under:g}{found}."]
+
+
+def _smallest(result: ExposureResult) -> float:
+    """No p of this table is below."""
+    return max(result.smallest_p, result.smallest_p_margins)
 
 
 def _seen(path: str) -> Predictions:
