@@ -368,15 +368,15 @@ def _larger_gap(models: Models) -> Callable[[str, str, float], bool]:
         assert found[0] is not None
         assert found[1] is not None
         (parts, gaps), (others, other_gaps) = found[0], found[1]
-        of_each = [spread_of(us, each, np.ones_like(each, bool)) for us, each in ((parts, gaps), (others, other_gaps))]
-        spread: Spread = apart(*of_each)
+        one, two = (spread_of(us, each, np.ones_like(each, bool)) for us, each in ((parts, gaps), (others, other_gaps)))
+        spread: Spread = apart(one, two)
         if models[first].gap_paired(models[second]):
             pairs = list(zip(parts, others, strict=True))
             if models[first].gap_retrained:
                 both = [np.concatenate(pair) for pair in pairs]
                 spread = spread_of(both, np.concatenate([gaps, other_gaps]), np.ones_like(gaps, bool))
             else:
-                spread = beside(*of_each, [(one.mean(axis=1), other.mean(axis=1)) for one, other in pairs])
+                spread = beside(one, two, [(mine.mean(axis=1), theirs.mean(axis=1)) for mine, theirs in pairs])
         far = math.hypot(spread.quantile(np.array([1.0, -1.0]), tail), -math.log(2 * tail) / spread.units)
         return float(gaps.mean() - other_gaps.mean()) > far
 
