@@ -288,6 +288,23 @@ def test_networks_that_stand_at_every_strength_go_together(rng, seeds):
     assert by_strength / repeats < {3: 0.90, 5: 0.95}[seeds]
 
 
+def test_variance_of_two_models_on_the_same_examples(rng):
+    """Of a difference, term by term: (S2) between models is what their means over other trainings say alike."""
+    ease = rng.random(60)  # alike for all, so that no variance over examples is rounded up to 0
+    right = [rng.random((4, s, 60)) < ease for s in (3, 2)]
+    parts = [shares(r) for r in right]
+    done = [np.ones(r.shape[:2], dtype=bool) for r in right]
+    alone = [spread_of([u], r.mean(axis=2), d, same=True) for u, r, d in zip(parts, right, done, strict=True)]
+    found = beside(apart(*alone), [tuple(u.mean(axis=1) for u in parts)])
+    weights = np.concatenate([rng.random(4), -rng.random(4)])
+    means = [(w[:, None] * u.mean(axis=1)).sum(axis=0) for w, u in zip(np.split(weights, 2), parts, strict=True)]
+    both = sum(one.variance(w) for one, w in zip(alone, np.split(weights, 2), strict=True)) + 2 * float(
+        means[0] @ means[1]
+    )
+    assert found.variance(weights) == pytest.approx(both)
+    assert apart(*alone).variance(weights) != pytest.approx(both)
+
+
 @pytest.mark.parametrize("metric", [K_MAX, SSE], ids=lambda m: m.name)
 @pytest.mark.parametrize("paired", [True, False])
 def test_methods_of_three_networks_that_are_equal(rng, metric, paired):
@@ -304,7 +321,9 @@ def test_methods_of_three_networks_that_are_equal(rng, metric, paired):
         each = [(u[:, rows], (hard < curves)[:, rows].mean(axis=2)) for rows in (slice(0, 3), slice(3, 6))]
         done = np.ones((9, 3), dtype=bool)
         alone = [spread_of([v], accuracies, done, same=True) for v, accuracies in each]
-        both = beside(*alone, [tuple(v.mean(axis=1) for v, _ in each)]) if paired else apart(*alone)
+        both = apart(*alone)
+        if paired:
+            both = beside(both, [tuple(v.mean(axis=1) for v, _ in each)])
         one, two = (accuracies.mean(axis=1) for _, accuracies in each)
         said += larger(metric, one, two, strengths, spread=both, tail=0.025, rng=rng, draws=400)
         turned = replace(both, **{k: np.roll(getattr(both, k), (9, 9), (0, 1)) for k in ("examples", "trainings")},

@@ -9,6 +9,7 @@ from heldout.cli.ending import Gate
 from heldout.errors import InputError
 from heldout.memorization.metrics import Estimate
 from heldout.memorization.result import MemorizationResult
+from heldout.memorization.summary.answer import LEVEL_TEXT
 from heldout.summary import listed
 
 GATE = Gate(
@@ -63,6 +64,6 @@ def close(fail_over: float | None, result: MemorizationResult) -> str | None:
     retrained = any(result.measured[name].gap_retrained for name in near)
     others = "other examples, or another training (another --seed)," if retrained else "other examples"
     return (
-        f"The 95 % interval of the gap of {listed(near[:SHOWN])} holds --fail-over {fail_over:g}: {others} "
+        f"The {LEVEL_TEXT} interval of the gap of {listed(near[:SHOWN])} holds --fail-over {fail_over:g}: {others} "
         "could decide otherwise."
     )

@@ -353,9 +353,10 @@ def _larger_by(models: Models, column: Column, seed: int) -> Callable[[str, str,
             spread = spread_of(both, np.concatenate(each), done)
             curves = [np.array([row[ok].mean() for row, ok in zip(rows, done, strict=True)]) for rows in each]
         else:
-            spread, curves = apart(a.spread, b.spread), [c.accuracy[c.used] for c in (a, b)]
+            curves = [c.accuracy[c.used] for c in (a, b)]
+            spread = apart(a.spread, b.spread)
             if paired and not a.retrained:
-                spread = beside(a.spread, b.spread, [(a.mean_shares, b.mean_shares)])
+                spread = beside(spread, [(a.mean_shares, b.mean_shares)])
         rng = np.random.default_rng([seed, 5])
         return larger(metric, curves[0], curves[1], a.strengths[a.used], spread=spread, tail=tail, rng=rng)
 
@@ -368,15 +369,15 @@ def _larger_gap(models: Models) -> Callable[[str, str, float], bool]:
         assert found[0] is not None
         assert found[1] is not None
         (parts, gaps), (others, other_gaps) = found[0], found[1]
-        one, two = (spread_of(us, each, np.ones_like(each, bool)) for us, each in ((parts, gaps), (others, other_gaps)))
-        spread: Spread = apart(one, two)
-        if models[first].gap_paired(models[second]):
-            pairs = list(zip(parts, others, strict=True))
-            if models[first].gap_retrained:
-                both = [np.concatenate(pair) for pair in pairs]
-                spread = spread_of(both, np.concatenate([gaps, other_gaps]), np.ones_like(gaps, bool))
-            else:
-                spread = beside(one, two, [(mine.mean(axis=1), theirs.mean(axis=1)) for mine, theirs in pairs])
+        ones, pairs = np.ones_like(gaps, dtype=bool), list(zip(parts, others, strict=True))
+        paired, retrained = models[first].gap_paired(models[second]), models[first].gap_retrained
+        if paired and retrained:
+            both = [np.concatenate(pair) for pair in pairs]
+            spread: Spread = spread_of(both, np.concatenate([gaps, other_gaps]), ones)
+        else:
+            spread = apart(spread_of(parts, gaps, ones), spread_of(others, other_gaps, np.ones_like(other_gaps, bool)))
+            if paired:
+                spread = beside(spread, [(mine.mean(axis=1), theirs.mean(axis=1)) for mine, theirs in pairs])
         far = math.hypot(spread.quantile(np.array([1.0, -1.0]), tail), -math.log(2 * tail) / spread.units)
         return float(gaps.mean() - other_gaps.mean()) > far
 

@@ -216,18 +216,17 @@ def apart(first: Spread, second: Spread) -> Spread:
     )
 
 
-def beside(first: Spread, second: Spread, means: Sequence[tuple[Floats, Floats]]) -> Spread:
-    """The same of accuracies on the same examples by other trainings.
+def beside(both: Spread, means: Sequence[tuple[Floats, Floats]]) -> Spread:
+    """Errors of accuracies on the same examples by other trainings.
 
     Parameters
     ----------
-    first, second : Spread
-        Of each.
+    both : Spread
+        What `apart` says of them, as if the examples were others, too.
     means : sequence of pairs of (p, units) float
         Means over trainings of what `shares` returns, of both: what (S2) is made from, between them.
     """
-    p, both = len(first.rates), apart(first, second)
-    examples = both.examples.copy()
+    p, examples = len(means[0][0]), both.examples.copy()
     examples[:p, p:] = sum(one @ other.T for one, other in means)
     examples[p:, :p] = examples[:p, p:].T
     return replace(both, examples=examples)

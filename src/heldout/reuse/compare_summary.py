@@ -62,6 +62,48 @@ METHOD = (
 )
 
 
+@dataclass(frozen=True)
+class Unit:
+    """What differences are shown in: percentage points beside accuracies in per cent, else the scores' own unit."""
+
+    points: bool
+    digits: int
+
+    @classmethod
+    def of(cls, *results: CompareResult) -> Unit:
+        """One for all of them."""
+        points = all(result.binary for result in results)
+        digits = 4 if max(result.n_examples for result in results) < 100_000 else 5
+        return cls(points, digits - 2 * points)
+
+    def scaled(self, difference: float) -> float:
+        """As it is shown, also where it is drawn."""
+        return 100 * difference if self.points else difference
+
+    def text(self, difference: float, *, sign: bool = True) -> str:
+        """Without the unit, as in a column headed by `named`."""
+        return page.fixed(self.scaled(difference), self.digits, sign=sign)
+
+    def in_words(self, difference: float, *, sign: bool = True) -> str:
+        """With the unit."""
+        text = self.text(difference, sign=sign)
+        return f"{text}\N{NO-BREAK SPACE}points" if self.points and math.isfinite(difference) else text
+
+    def between(self, interval: tuple[float, float]) -> str:
+        """An interval, without the unit."""
+        low, high = map(self.scaled, interval)
+        return page.pair((low, high), self.digits, sign=True) if math.isfinite(low) else "no interval"
+
+    def cell(self, difference: float, interval: tuple[float, float]) -> page.Cell:
+        """An interval and where it lies."""
+        low, high = map(self.scaled, interval)
+        return page.interval_cell(self.scaled(difference), (low, high), self.digits, sign=True)
+
+    def named(self, what: str) -> str:
+        """What heads a column of it."""
+        return f"{what}, points" if self.points else what
+
+
 def pair_summary(result: CompareResult) -> page.Summary:
     """What the comparison of one pair says."""
     (headline, sentences), figures, facts = _told(result), _figures(result), tuple(_facts(result))
@@ -176,47 +218,6 @@ def _figures(result: CompareResult) -> tuple[page.Figure, ...]:
         ("Discordant", f"{result.n_discordant:,} of {result.n_examples:,}", sides),
         ("Detectable difference", unit.in_words(seen, sign=False), found),
     )
-
-
-@dataclass(frozen=True)
-class Unit:
-    """What differences are shown in: percentage points beside accuracies in per cent, else the scores' own unit."""
-
-    points: bool
-    digits: int
-
-    @classmethod
-    def of(cls, *results: CompareResult) -> Unit:
-        """One for all of them."""
-        points = all(result.binary for result in results)
-        digits = 4 if max(result.n_examples for result in results) < 100_000 else 5
-        return cls(points, digits - 2 * points)
-
-    def scaled(self, difference: float) -> float:
-        """As it is shown, also where it is drawn."""
-        return 100 * difference if self.points else difference
-
-    def text(self, difference: float, *, sign: bool = True) -> str:
-        """Without the unit, as in a column headed by `named`."""
-        return page.fixed(self.scaled(difference), self.digits, sign=sign)
-
-    def in_words(self, difference: float, *, sign: bool = True) -> str:
-        """With the unit."""
-        text = self.text(difference, sign=sign)
-        return f"{text}\N{NO-BREAK SPACE}points" if self.points and math.isfinite(difference) else text
-
-    def between(self, interval: tuple[float, float]) -> str:
-        """An interval, without the unit."""
-        return " to ".join(map(self.text, interval)) if math.isfinite(interval[0]) else "no interval"
-
-    def cell(self, difference: float, interval: tuple[float, float]) -> page.Cell:
-        """An interval and where it lies."""
-        low, high = map(self.scaled, interval)
-        return page.interval_cell(self.scaled(difference), (low, high), self.digits, sign=True)
-
-    def named(self, what: str) -> str:
-        """What heads a column of it."""
-        return f"{what}, points" if self.points else what
 
 
 def _facts(result: CompareResult) -> Iterator[tuple[str, str]]:

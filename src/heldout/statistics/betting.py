@@ -171,6 +171,7 @@ def star_bets_capital(
     """How sure it is on which side of a level the p of `star_bets_log_pvalue` is, whose arguments the others are.
 
     None where nothing depends on the orders: all values are equal, say, or the bets hold next to nothing in any order.
+    Of a level below the finest of the grid, 5e-11, it is told how sure that one is.
 
     Examples
     --------
@@ -195,8 +196,8 @@ def star_bets_capital(
     shares, errors = wealth.mean(axis=0), wealth.std(axis=0, ddof=1) / math.sqrt(len(wealth))
     if not (errors > EQUAL).any():
         return None
-    with np.errstate(divide="ignore"):
-        least = int(np.argmin(np.where(errors > 0, (shares - 1) / errors, np.sign(shares - 1) * np.inf)))
+    room = np.where(shares >= 1 - 1e-12, np.inf, -np.inf)
+    least = int(np.argmin(np.divide(shares - 1, errors, out=room, where=errors > 0)))
     return Capital(share=float(shares[least]), error=float(errors[least]))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 LARGEST = 10**18  # counts from here on are not told
 NOT_DEFINED = "not defined"
+TAILS = 0.05  # of a simulated mean's interval, both together
 PERCENT = "\N{NO-BREAK SPACE}%"  # a number and its sign stay on one line
 
 
@@ -132,7 +133,7 @@ the capital that p of 0.05 takes, which is within two of these of all of it: ano
     >>> other_orders(0.9, 0.02, 0.05) is None
     True
     """
-    if not abs(share - 1) <= 2 * error:
+    if not (error > 0 and abs(share - 1) <= 2 * error):
         return None
     return (
         f"p moves with the seed: averaged over orders of the examples, the bets hold {fixed(share, 3)} ± "
@@ -161,11 +162,11 @@ another seed could decide otherwise.'
     from scipy.special import stdtrit
 
     error = std / math.sqrt(n_trials)
-    if not (error > 0 and abs(gain - level) <= float(stdtrit(n_trials - 1, 0.975)) * error):
+    if not (error > 0 and abs(gain - level) <= float(stdtrit(n_trials - 1, 1 - TAILS / 2)) * error):
         return None
     return (
         f"The gain moves with the seed, by ± {error:.2g} (standard error over {n_trials:,} trials), and its "
-        f"95{PERCENT} interval holds {level:g}: another seed could decide otherwise."
+        f"{sure_text(TAILS)} interval holds {level:g}: another seed could decide otherwise."
     )
 
 
