@@ -166,7 +166,8 @@ def test_a_gap_within_its_interval_of_the_gate():
     gaps = {"under": Estimate(0.08, 0.04, 0.12), "over": Estimate(0.12, 0.09, 0.15), "far": Estimate(0.02, 0.0, 0.04)}
     measured = {name: ModelResult(perturbations={}, gap=gap) for name, gap in gaps.items()}
     told = close(0.1, MemorizationResult(measured=measured))
-    assert told.startswith("The 95\xa0% interval of the gap of under and over holds --fail-over 0.1: other examples could")
+    held = "The 95\xa0% interval of the gap of under and over holds --fail-over 0.1: other examples could"
+    assert told.startswith(held)
     large, unknown = (ModelResult(perturbations={}, gap=gap) for gap in (Estimate(0.3, 0.2, 0.4), None))
     for sure in (large, unknown):  # which fails, whatever the others are
         assert close(0.1, MemorizationResult(measured={**measured, "sure": sure})) is None
