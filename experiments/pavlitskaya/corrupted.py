@@ -20,7 +20,7 @@ from evaluate import IMAGES
 from heldout.memorization.perturb.corruptions import CORRUPTIONS, corrupt
 
 CHUNK = 250
-KEPT = Path(__file__).parent / "results" / "corrupted.npz"  # hashes of those that the networks of pool-8 and pool-9 met
+KEPT = Path(__file__).parent / "results" / "corrupted.npz"  # hashes of those that the networks of pool-8 to pool-11 met
 
 
 def work(task: tuple[int, int, int, np.ndarray]) -> np.ndarray:
@@ -68,7 +68,7 @@ def main() -> None:
     if KEPT.exists() and args.images == IMAGES:
         with np.load(KEPT) as f:
             differ = np.argwhere(hashes(out) != f["hashes"])
-        print(f"{len(differ)} of {out[:, :, :, 0, 0, 0].size} are other ones than those of pool-8 and pool-9")
+        print(f"{len(differ)} of {out[:, :, :, 0, 0, 0].size} are other ones than those of pool-8 to pool-11")
 
 
 if __name__ == "__main__":

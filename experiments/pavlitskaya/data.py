@@ -121,7 +121,7 @@ class Data:
 # results/corrupted.npz, ten of the second are others, of snow, whose bytes add up to one or two more or less.
 CORRUPTED = {
     "5237a572a8ca93a3": "constraints.txt: numpy 2.4.6, scipy 1.17.1, Pillow 13.0.0",
-    "65ae2f56b0fe1ec7": "numpy 2.5.2, scipy 1.18.1, Pillow 12.3.0; met by the networks of pool-8 and pool-9",
+    "65ae2f56b0fe1ec7": "numpy 2.5.2, scipy 1.18.1, Pillow 12.3.0; met by the networks of pool-8, pool-9 and pool-11",
 }
 
 

@@ -8,7 +8,8 @@
 # and begins to compile. While batches are missing it says so and ends at once: send the others before the machine goes
 # back. Once they are there it trains for SECONDS, less half a minute, which goes on when the command ends; it waits for
 # that WAIT seconds at most (540), and puts what is finished into $OUT. Where the tree has src, the corrupted pictures
-# are made beside it; packages that src needs and the machine has not may lie in PICTURES/lib.
+# are made beside it; packages that src needs and the machine has not may lie in PICTURES/lib, and mnist.npz, for the
+# networks on it, in PICTURES: it has to be there before the last batch.
 #
 # RUN (a folder outside of the tree), PYTHON, PLAN, POOL (a name for what comes back), COMPILE (kernels are waited for
 # until so many seconds after the start) and MORE (further options of train.py) may be set; RUN and OUT are whole paths.
@@ -20,6 +21,7 @@ mkdir -p "$run/data" "$run/lib"
 [ -d "$code" ] || cp -r experiments "$run/"
 [ ! -d src ] || [ -d "$run/src" ] || cp -r src "$run/"
 [ ! -d "$pictures/lib" ] || cp -r "$pictures/lib" "$run/"
+[ ! -e "$pictures/mnist.npz" ] || cp "$pictures/mnist.npz" "$run/data/"
 
 if [ ! -e "$run/compile.log" ]; then
     # shellcheck disable=SC2016  # expanded by the inner shell
