@@ -15,6 +15,7 @@ from pathlib import Path
 
 import measures
 import numpy as np
+import sentences
 from curves import all_curves, by_length, corruptions, under_corruptions
 from measures import FIT, SIZES, Metric, value
 from published import ACCURACY, EPOCHS, FACTORS, METRICS, VALUES, learning_rate
@@ -476,6 +477,13 @@ def main(argv: Sequence[str] | None = None) -> None:
         "engines": engines(runs),
         "not fitted": not_fitted(runs, result),
         "learning rates": learning_rates(RESULTS),
+    }
+    made |= {
+        "two ways": sentences.two_ways(runs),
+        "by size": sentences.by_size(compared),
+        "by seeds": sentences.by_seeds(compared),
+        "ranks": sentences.ranks(result),
+        "labels learned": sentences.labels(runs),
     }
     fill(HERE / "README.md", made)
     if args.report:
