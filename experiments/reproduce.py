@@ -50,6 +50,7 @@ STEPS = (
          shared=("livecodebench_apr2024.npz",)),
     Step("pavlitskaya", ("experiments/pavlitskaya/tables.py",), "tables III, V, VII to IX"),
     Step("pavlitskaya", ("experiments/pavlitskaya/cuts.py",), "settings of every training"),
+    Step("pavlitskaya", ("experiments/pavlitskaya/figures.py",), "figures 2 to 4"),
     Step("werpachowski", ("experiments/werpachowski/redraw.py",), "figures 5 and 6, table of settings"),
     Step("werpachowski/imagenet", ("experiments/werpachowski/imagenet/tables.py",), "tables"),
     Step("mania", ("-m", "experiments.mania.figures"), "figures 1 to 4", after=("experiments.mania.pools",)),

@@ -9,7 +9,8 @@ import json
 from pathlib import Path
 
 import numpy as np
-from networks import EPOCHS, settings
+import published
+from networks import settings
 
 RESULTS = Path(__file__).parent / "results"
 HEAD = (
@@ -23,17 +24,13 @@ def row(file: str, key: str, record: dict, curves: bool) -> str:
     s, by_rate = record["setting"], record["summary"]
     paper = settings()[s["name"]]
     ends = sorted({v["epochs"] for v in by_rate.values()})
-    epochs = f"{ends[0]} to {ends[-1]}" if len(ends) > 1 else f"{ends[0]}"
-    published = f"{EPOCHS}" if s["family"] in ("vgg", "resnet") else "not said"
+    epochs = (f"{ends[0]} to {ends[-1]}" if len(ends) > 1 else f"{ends[0]}") + f" ({published.epochs(name)})"
     rates = ", ".join(f"{float(r):g}" for r in by_rate) + ("; curves" if curves else "")
     right = " ".join(f"{v['pmv']:.3f}" for v in by_rate.values())
     val = next(iter(by_rate.values()))["val"]
     said = s["family"] == "vgg" or (s["family"] == "resnet" and not s["regularised"])
     learning = f"{s['rate']:g} ({paper.rate:g})" if said else f"{s['rate']:g} (not said)"
-    return (
-        f"| {name} | {seed[4:]} | {file} | {rates} | {learning} | {epochs} ({published}) | {s['batch']} | {right}"
-        f" | {val:.3f} |"
-    )
+    return f"| {name} | {seed[4:]} | {file} | {rates} | {learning} | {epochs} | {s['batch']} | {right} | {val:.3f} |"
 
 
 def main() -> None:

@@ -147,14 +147,22 @@ def in_order(values: list[float], metric: Metric) -> int:
 
 def apart(result: MemorizationResult, family: str, metric: Metric) -> tuple[int, int] | None:
     """Of the same 16 pairs, how many have 95 % intervals that do not overlap, in that order and in the other."""
-    found = [estimate(result, f"{family}-{k}", metric) for k in VALUES[family]]
-    if any(e is None for e in found):
+    if any(estimate(result, f"{family}-{k}", metric) is None for k in VALUES[family]):
         return None
-    ends = [(e.low, e.high) for e in found if e is not None]
-    if metric == ("pmv", "k_S"):
-        ends = [(-high, -low) for low, high in ends]
-    pairs = [(ends[a], ends[b]) for a in range(4) for b in range(4, 8)]
-    return sum(a[1] < b[0] for a, b in pairs), sum(b[1] < a[0] for a, b in pairs)
+    found = apart_pairs(result, family, metric)
+    return sum(found.values()), len(found) - sum(found.values())
+
+
+def apart_pairs(result: MemorizationResult, family: str, metric: Metric) -> dict[tuple[str, str], bool]:
+    """Which of the 16 pairs have intervals that do not overlap, and whether in that order."""
+    found = {}
+    for a, b in itertools.product(*([f"C{i}" for i in which] for which in SIZES.values())):
+        large, small = (estimate(result, f"{family}-{k}", metric) for k in (a, b))
+        if metric == ("pmv", "k_S"):
+            large, small = small, large
+        if large.high < small.low or small.high < large.low:
+            found[a, b] = large.high < small.low
+    return found
 
 
 def memorised_more(pair: MemorizationResult, one: str, other: str, metric: Metric) -> bool | None:

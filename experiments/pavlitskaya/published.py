@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-EPOCHS = 250  # said of the ResNets
+EPOCHS = 250  # said of the ResNets, of no other
+GAPS = {"lenet-mnist": 0.0062, "lenet-cifar": 0.4300}  # Acc(S) - Acc(V), section IV.C
+
+
+def epochs(name: str) -> str:
+    return str(EPOCHS) if name.startswith("resnet") else "not said"
 
 
 def learning_rate(name: str) -> float | None:
