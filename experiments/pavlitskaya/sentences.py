@@ -145,7 +145,8 @@ def by_size(found: list[Sizes]) -> str:
     for metric in METRICS[:2]:
         own = [(label, [s for s in found if s.metric == metric and s.large.startswith(family)])
                for family, label in FAMILIES.items()]  # fmt: skip
-        counts = [f"{of_all(sum(s.fewer is True for s in some), len(some))} pairs of {label}s" for label, some in own]
+        counts = [f"{of_all(sum(s.fewer is True for s in some), len(some))} pairs of {label}s"
+                  for label, some in own if some]  # fmt: skip
         told[metric[0]] = " and ".join(counts)
     noise = [s for s in found if s.metric in METRICS[:2] and s.fewer]
     moved = [s for s in found if s.metric not in METRICS[:2]]
@@ -286,8 +287,8 @@ def corrupted(runs: Runs) -> str:
         accuracy, share = (separated({i: v / whole(v) for i, v in own.items()})
                            for whole in (np.ones_like, lambda v: v[:, :1]))  # fmt: skip
         told.append(
-            f"{label}s in the mean of all fifteen at {severities(accuracy[0])} (as shares of the accuracy without any at "
-            f"{severities(share[0])}), by single kinds in {accuracy[1]} of {15 * 5} cases (as shares in {share[1]})"
+            f"{label}s in the mean of all fifteen at {severities(accuracy[0])} (as shares of the accuracy without any "
+            f"at {severities(share[0])}), by single kinds in {accuracy[1]} of {15 * 5} cases (as shares in {share[1]})"
         )
     seeds = [f"{name.split('-')[1]} {counted(len(some))}" for name, some in several.items() if name.startswith("vgg")]
     return bullets(

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "experiments" / "pavlitskaya"
 NAMES = (
     "curves", "data", "evaluate", "jobs", "measures", "networks", "published", "runs", "tables", "train", "trained",
-    "training", "weights", "corruptions",
+    "training", "weights", "corruptions", "sentences",
 )  # fmt: skip
 
 
@@ -37,8 +37,8 @@ def load(*wanted):
         sys.modules.update(before)
 
 
-as_curves, measures, networks, published, of_pools, tables, trained = load(
-    "curves", "measures", "networks", "published", "runs", "tables", "trained"
+as_curves, measures, networks, published, of_pools, sentences, tables, trained = load(
+    "curves", "measures", "networks", "published", "runs", "sentences", "tables", "trained"
 )
 IMAGES, Runs = as_curves.IMAGES, of_pools.Runs
 SIX = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
@@ -196,6 +196,49 @@ def test_rows_of_sizes_that_stand_are_counted():
         measures.Sizes(**same, fewer=None, family_wise=False, alone=0.3),
     ]
     assert "| moves | 2 (1, 2, 1) | 1 (0, 0, 0) | 1 | 4 | 0 |" in tables.size_counts(four)
+
+
+def test_sentences_count_the_same_rows():
+    """Two metrics of label noise and two of perturbed images, of one pair each; p with all counted by hand."""
+    pair = {"large": "resnet-C1", "small": "resnet-C5", "theirs": (0.1, 0.2)}
+    low, high = SimpleNamespace(value=0.1), SimpleNamespace(value=0.9)
+    rows = [
+        measures.Sizes(**pair, ours=(high, low), metric=m, fewer=fewer, family_wise=stands, alone=p, unlike=q)
+        for m, fewer, stands, p, q in (
+            (("pmv", "k_S"), True, False, 0.03, 0.04),  # with all counted 0.06
+            (("ptv", "k_PTV"), True, True, 0.001, 0.002),
+            (("spatial", "SSE"), False, False, 0.01, 0.06),  # with all counted 0.03
+            (("fgsm", "SSE"), None, False, 0.04, 0.05),  # as the two of pmv
+        )
+    ]
+    one_line = " ".join(sentences.by_size(rows).split())
+    assert one_line.startswith("**By label noise, yes: by PTV in all one pairs of ResNets; by PMV in all one pairs")
+    assert "Of these two rows all but PMV (ResNet C1 and C5) stand family-wise" in one_line
+    assert "and all but PMV (ResNet C1 and C5) by seeds with all 4 rows counted" in one_line
+    assert "of their 2 rows 1 are not told apart, one say the opposite and none say so" in one_line
+    assert "Family-wise none of them stand" in one_line and "one of these one stand" in one_line
+    one_line = " ".join(sentences.by_seeds(rows).split())
+    assert "two rows are above 0.05 that Student's has below" in one_line
+    assert "tells one rows apart that the comparison does not, none of which with all 4 rows counted" in one_line
+    assert "none with fewer images" in one_line and "SSE of moves (ResNet C1 and C5) has a p by seeds" in one_line
+
+
+def test_words_that_results_do_not_bear_out_stop_the_script():
+    pair = {"large": "resnet-C1", "small": "resnet-C5", "theirs": (0.1, 0.2), "ours": (), "family_wise": False}
+    rows = [measures.Sizes(**pair, metric=("spatial", "SSE"), fewer=True, alone=0.01)]
+    with pytest.raises(SystemExit, match="do not bear out 'Perturbed images do not show it' any more"):
+        sentences.by_size(rows)
+
+
+def test_where_corruptions_separate():
+    """The mean of two kinds puts the small sets above at severity 1 only; single kinds separate in three of four."""
+    large = np.array([[0.9, 0.5, 0.5], [0.9, 0.3, 0.8]])  # kinds, severities from 0 on
+    small = np.array([[0.9, 0.6, 0.4], [0.9, 0.4, 0.8]])
+    above, cases = sentences.separated({i: large if i < 5 else small for i in range(1, 9)})
+    assert above.tolist() == [True, False]
+    assert cases == 3
+    assert sentences.severities(above) == "severity 1" and sentences.severities(~above & above) == "no severity"
+    assert sentences.severities(np.array([True, False, True])) == "severities 1 and 3"
 
 
 @pytest.mark.parametrize(("firm", "said"), [(0.9, "with fewer images"), (0.2, "with more images"), (0.6, None)])
@@ -459,6 +502,9 @@ def test_pairs_that_intervals_tell_apart(tmp_path):
                 better += low.high < high.low
                 worse += high.high < low.low
         assert measures.apart(result, "resnet", metric) == (better, worse)
+        named = measures.apart_pairs(result, "resnet", metric)
+        assert sum(named.values()) == better and len(named) == better + worse
+        assert all(a in ("C1", "C2", "C3", "C4") and b in ("C5", "C6", "C7", "C8") for a, b in named)
     assert measures.apart(result, "vgg", metric) is None
 
 
