@@ -6,7 +6,7 @@ import math
 from pathlib import PurePath
 
 from heldout import summary as page
-from heldout.independence.evidence import Evidence, capital_of
+from heldout.independence.evidence import Evidence
 from heldout.independence.leak import LeakEvidence
 from heldout.independence.needed import AuditNeeds
 from heldout.independence.result import AuditResult
@@ -39,7 +39,6 @@ MEAN_AND_TAIL = (
     "that an example was seen, in which those far above what was expected count: strong where a few were seen."
 )
 ENOUGH_REFERENCES = 3
-MORE_DRAWS = "More --resamples decide it."
 ROUGH = "intervals and detectable effects are rough"
 
 
@@ -240,29 +239,6 @@ def leak_lines(leak: LeakEvidence, within: str) -> page.Rows:
                             f"{leak.level:g}, power {POWER:g}, plug-in)"),
         ("Examples that look seen", seen_text(leak.seen)),
     )  # fmt: skip
-
-
-def another_seed(result: AuditResult | ScoreAuditResult, level: float) -> str | None:
-    """That another seed could put the verdict's p, times no planned audits, on the other side of a level."""
-    if (leak := result.leak) is not None:
-        seeds = page.other_draws(leak.p_value, leak.test.mean.n_resamples, level)
-        return seeds and f"{seeds} {MORE_DRAWS}"
-    if isinstance(result, ScoreAuditResult):
-        return None
-    e = result.evidence
-    if e.control is not None:
-        seeds = page.other_draws(e.control.p_value, e.control.statistic.n_resamples, level, times=2)
-        return seeds and f"{seeds} {MORE_DRAWS}"
-    if e.verdict_by != "betting":
-        return None
-    capital = e.betting_capital
-    if level != e.level / e.planned_audits:
-        lower, upper = result.orbit.statistic_range(result.rule)
-        capital = capital_of(
-            result.test, level, lower=lower, upper=upper, alternative=result.alternative, tolerance=result.tolerance,
-            seed=result.seed,
-        )  # fmt: skip
-    return None if capital is None else page.other_orders(capital.share, capital.error, level)
 
 
 def seen_text(seen: SeenExamples) -> str:
