@@ -9,7 +9,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-import synthetic
+from figures import draw_figure5, draw_figure6
+from measures import at_strength
+from published import PUBLISHED
 
 from experiments.pages import fill, table
 
@@ -32,15 +34,14 @@ def settings(sweep: dict[str, Any]) -> str:
 
 def came_out(results: dict[str, Any]) -> str:
     """Strength 6, theirs and ours."""
-    published = synthetic.PUBLISHED
-    row = synthetic.at_strength(results, "overfitted", published["strength"])
+    row = at_strength(results, "overfitted", PUBLISHED["strength"])
     rows = [
-        ["mean p, N = 1", f"{row['p']['1']['mean']:.3f}", f"{published['mean_p_1']:.4g}"],
-        ["median p, N = 1", f"{row['p']['1']['median']:.3f}", f"{published['median_p_1']:.4g}"],
-        ["p, N = 25", *(", ".join(f"{p:.3f}" for p in of) for of in (row["p_values"]["25"], published["p_25"]))],
-        ["p, N = 100", f"{row['p_values']['100'][0]:.3f}", f"{published['p_100']:.4g}"],
+        ["mean p, N = 1", f"{row['p']['1']['mean']:.3f}", f"{PUBLISHED['mean_p_1']:.4g}"],
+        ["median p, N = 1", f"{row['p']['1']['median']:.3f}", f"{PUBLISHED['median_p_1']:.4g}"],
+        ["p, N = 25", *(", ".join(f"{p:.3f}" for p in of) for of in (row["p_values"]["25"], PUBLISHED["p_25"]))],
+        ["p, N = 100", f"{row['p_values']['100'][0]:.3f}", f"{PUBLISHED['p_100']:.4g}"],
     ]
-    return table([f"overfitted, strength {published['strength']:g}", "ours", "published"], rows)
+    return table([f"overfitted, strength {PUBLISHED['strength']:g}", "ours", "published"], rows)
 
 
 def by_strength(results: dict[str, Any]) -> str:
@@ -61,8 +62,8 @@ SHOWN = (2.0, 5.0, 7.0, 8.0, 10.0, 50.0, 75.0, 100.0)
 
 def main() -> None:
     results = json.loads((RESULTS / "results.json").read_text())
-    synthetic.draw_figure5(results, RESULTS / "figure5.png")
-    synthetic.draw_figure6(results, RESULTS / "figure6.png")
+    draw_figure5(results, RESULTS / "figure5.png")
+    draw_figure6(results, RESULTS / "figure6.png")
     made = {
         "settings": settings(json.loads((RESULTS / "sweep.json").read_text())),
         "came out": came_out(results),

@@ -16,10 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import synthetic
+from files import write_atomically
+from measures import n_model_pvalues, project_tests, round_off
+from problem import CASES, DIMENSION, Floats32, pairwise_statistics
 from tqdm import tqdm
+from training import OPTIMIZERS, RUNS_AT_ONCE, Progress, train_group
 
-OVERFITTED = 1  # its index in synthetic.CASES
+OVERFITTED = 1  # its index in CASES
 ROWS = (  # init, optimizer, residual
     ("0.1", "tf1", "zero-one"),
     ("glorot-uniform", "tf1", "zero-one"),
@@ -37,45 +40,45 @@ ROWS = (  # init, optimizer, residual
 )
 
 
-def train_overfitted(runs: int, steps: int, seed: int, row: tuple[str, str, str]) -> synthetic.Floats32:
+def train_overfitted(runs: int, steps: int, seed: int, row: tuple[str, str, str]) -> Floats32:
     """The final weights (n_runs, d + 1) of the overfitted models."""
     init, optimizer, residual = row
-    d = synthetic.DIMENSION + 1
-    progress = synthetic.Progress(
-        weights=np.zeros((len(synthetic.CASES), runs, d), dtype=np.float32),
-        squares=np.zeros((synthetic.RUNS_AT_ONCE, d), dtype=np.float32),
+    d = DIMENSION + 1
+    progress = Progress(
+        weights=np.zeros((len(CASES), runs, d), dtype=np.float32),
+        squares=np.zeros((RUNS_AT_ONCE, d), dtype=np.float32),
         case=OVERFITTED,
     )
     options: dict[str, Any] = {
         "init": init,
-        "optimizer": synthetic.OPTIMIZERS[optimizer],
+        "optimizer": OPTIMIZERS[optimizer],
         "residual": residual,
     }
     with tqdm(total=runs * steps, desc=" ".join(row), unit="step", unit_scale=True) as bar:
         while progress.run < runs:
-            group, before = min(synthetic.RUNS_AT_ONCE, runs - progress.run), 0
-            for step in synthetic.train_group(progress, seed=seed, steps=steps, **options):
+            group, before = min(RUNS_AT_ONCE, runs - progress.run), 0
+            for step in train_group(progress, seed=seed, steps=steps, **options):
                 bar.update((step - before) * group)
                 before = step
             progress.run, progress.step = progress.run + group, 0
     return progress.weights[OVERFITTED]
 
 
-def measure_row(weights: synthetic.Floats32, seed: int) -> dict[str, Any]:
+def measure_row(weights: Floats32, seed: int) -> dict[str, Any]:
     """Mean T and the p-values of N = 1 and N = all at strengths 5, 6, 7 and 10."""
-    at = synthetic.project_tests(weights, OVERFITTED, seed)
+    at = project_tests(weights, OVERFITTED, seed)
     found: dict[str, Any] = {}
     for strength in (5.0, 6.0, 7.0, 10.0):
-        T = synthetic.pairwise_statistics(at, strength=strength).T
-        single = np.array(synthetic.n_model_pvalues(T, 1))
+        T = pairwise_statistics(at, strength=strength).T
+        single = np.array(n_model_pvalues(T, 1))
         numbers = {
             "mean_T": T.mean(),
             "sd_of_mean_T": T.mean(axis=1).std(),
             "mean_p": single.mean(),
             "median_p": np.median(single),
-            "p_all": synthetic.n_model_pvalues(T, len(T))[0],
+            "p_all": n_model_pvalues(T, len(T))[0],
         }
-        found[f"{strength:g}"] = {k: synthetic.round_off(float(v)) for k, v in numbers.items()}
+        found[f"{strength:g}"] = {k: round_off(float(v)) for k, v in numbers.items()}
     return found
 
 
@@ -100,7 +103,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         named = dict(zip(("init", "optimizer", "residual"), row, strict=True))
         table["rows"].append({**named, "strength": measure_row(weights, args.seed)})
         text = json.dumps(table, indent=1) + "\n"
-        synthetic.write_atomically(args.out, lambda p, t=text: p.write_text(t, encoding="utf-8"))
+        write_atomically(args.out, lambda p, t=text: p.write_text(t, encoding="utf-8"))
     for r in table["rows"]:
         six = r["strength"]["6"]
         print(

@@ -36,8 +36,7 @@ def heldout_audit(request: pytest.FixtureRequest) -> Callable[..., AuditResult |
 
     def audit(*args: Any, fail_under: float = FAIL_UNDER, **options: Any) -> AuditResult | ScoreAuditResult:
         import heldout
-        from heldout.independence.gate import check_threshold, fails
-        from heldout.independence.summary.words import another_seed
+        from heldout.independence.gate import another_seed, check_threshold, fails
 
         of_pictures = "images" in options or any(isinstance(given, heldout.LabelledImages) for given in args[1:2])
         check_threshold(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import itertools
 import json
 import math
@@ -13,18 +12,25 @@ import numpy as np
 import pytest
 from scipy.stats import norm, truncnorm
 
-PATH = Path(__file__).parents[2] / "experiments" / "werpachowski" / "synthetic.py"
+FOLDER = Path(__file__).parents[2] / "experiments" / "werpachowski"
+NAMES = ("figures", "files", "measures", "problem", "published", "synthetic", "training")
 
 
-def load_script():
-    spec = importlib.util.spec_from_file_location("werpachowski_synthetic", PATH)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
+def load() -> dict:
+    """The scripts import each other by short names, which other studies use too: they are taken back afterwards."""
+    before = {n: sys.modules.pop(n) for n in NAMES if n in sys.modules}
+    sys.path.insert(0, str(FOLDER))
+    try:
+        return {n: __import__(n) for n in NAMES}
+    finally:
+        sys.path.remove(str(FOLDER))
+        for n in NAMES:
+            sys.modules.pop(n, None)
+        sys.modules.update(before)
 
 
-synthetic = load_script()
+scripts = load()
+measures, problem, synthetic, training = (scripts[n] for n in ("measures", "problem", "synthetic", "training"))
 SIGMA, MARGIN = 1.5, 0.25  # small and wide, so that the margin matters
 
 # (w, b): towards, across, against and nearly orthogonal to the true boundary, and far off it
@@ -74,8 +80,8 @@ def slow_statistic(x, w, b, strength):
 
 def fast_statistics(points, w, b, strength):
     labels = np.sign(points[:, 0])
-    at = synthetic.project(points, labels, np.array(w), b)
-    return synthetic.pairwise_statistics(at, strength=strength, sigma=SIGMA, margin=MARGIN)
+    at = problem.project(points, labels, np.array(w), b)
+    return problem.pairwise_statistics(at, strength=strength, sigma=SIGMA, margin=MARGIN)
 
 
 CASES = [(d, w, b) for d, models in MODELS.items() for w, b in models]
@@ -85,7 +91,7 @@ CASES = [(d, w, b) for d, models in MODELS.items() for w, b in models]
 @pytest.mark.parametrize(("dimension", "w", "b"), [*CASES, (3, (0.2, -1.0, 0.5), 0.1)])
 def test_oracle(dimension, w, b, strength):
     rng = np.random.default_rng(0)
-    points, _ = synthetic.draw_points(150, rng=rng, dimension=dimension, sigma=SIGMA, margin=MARGIN)
+    points, _ = problem.draw_points(150, rng=rng, dimension=dimension, sigma=SIGMA, margin=MARGIN)
     points = points.astype(np.float64)
     found = fast_statistics(points, w, b, strength)
     slow = [slow_statistic(x, np.array(w), b, strength) for x in points]
@@ -167,13 +173,13 @@ def test_mean_zero(dimension, w, b, strength):
 def test_mean_zero_needs_the_label_clause():
     """The check bites: forget that the attack keeps the label, and the mean is off."""
     rng = np.random.default_rng(3)
-    points, labels = synthetic.draw_points(200_000, rng=rng, dimension=2, sigma=SIGMA, margin=MARGIN)
-    at = synthetic.project(points, labels, np.array([1.0, 0.4]), 0.2)
-    good = synthetic.pairwise_statistics(at, strength=1.0, sigma=SIGMA, margin=MARGIN).T
-    careless = synthetic.Projections(
+    points, labels = problem.draw_points(200_000, rng=rng, dimension=2, sigma=SIGMA, margin=MARGIN)
+    at = problem.project(points, labels, np.array([1.0, 0.4]), 0.2)
+    good = problem.pairwise_statistics(at, strength=1.0, sigma=SIGMA, margin=MARGIN).T
+    careless = problem.Projections(
         distance=at.distance, centred=at.centred, first=np.abs(at.first) + 9.0, slope=at.slope
     )
-    bad = synthetic.pairwise_statistics(careless, strength=1.0, sigma=SIGMA, margin=MARGIN).T
+    bad = problem.pairwise_statistics(careless, strength=1.0, sigma=SIGMA, margin=MARGIN).T
     assert abs(good.mean()) < 5 * good.std() / math.sqrt(len(good))
     assert abs(bad.mean()) > 5 * bad.std() / math.sqrt(len(bad))
 
@@ -183,41 +189,41 @@ def test_mean_zero_needs_the_label_clause():
 
 def test_log_density_ratio_in_500_dimensions():
     rng = np.random.default_rng(1)
-    x, (y,) = synthetic.draw_points(1, rng=rng)
+    x, (y,) = problem.draw_points(1, rng=rng)
     w = rng.standard_normal(500)
-    at = synthetic.project(x, np.array([y]), w, 0.3)
+    at = problem.project(x, np.array([y]), w, 0.3)
     mean = np.zeros(500)
     mean[0] = y
     moved = x[0] - 3.0 * y * w / np.linalg.norm(w)
-    exact = norm.logpdf(moved, mean, synthetic.SIGMA).sum() - norm.logpdf(x[0], mean, synthetic.SIGMA).sum()
-    assert synthetic.log_density_ratio(at.centred, shift=3.0)[0] == pytest.approx(exact, abs=1e-9)
+    exact = norm.logpdf(moved, mean, problem.SIGMA).sum() - norm.logpdf(x[0], mean, problem.SIGMA).sum()
+    assert problem.log_density_ratio(at.centred, shift=3.0)[0] == pytest.approx(exact, abs=1e-9)
 
 
 def test_points_follow_their_law():
-    points, labels = synthetic.draw_points(40_000, rng=np.random.default_rng(2), dimension=3)
+    points, labels = problem.draw_points(40_000, rng=np.random.default_rng(2), dimension=3)
     first = np.abs(points[:, 0])
-    assert first.min() > synthetic.MARGIN
+    assert first.min() > problem.MARGIN
     np.testing.assert_array_equal(np.sign(points[:, 0]), labels)
-    low = (synthetic.MARGIN - 1) / synthetic.SIGMA
-    law = truncnorm(low, np.inf, loc=1, scale=synthetic.SIGMA)
+    low = (problem.MARGIN - 1) / problem.SIGMA
+    law = truncnorm(low, np.inf, loc=1, scale=problem.SIGMA)
     assert first.mean() == pytest.approx(law.mean(), abs=5 * law.std() / 200)
-    assert points[:, 1:].std() == pytest.approx(synthetic.SIGMA, rel=0.02)
+    assert points[:, 1:].std() == pytest.approx(problem.SIGMA, rel=0.02)
     assert abs(labels.mean()) < 5 / 200
 
 
 def test_expected_error_is_the_mean_loss():
     w, b = np.array([0.7, -1.0, 0.4]), 5.0
-    points, labels = synthetic.draw_points(200_000, rng=np.random.default_rng(4), dimension=3)
+    points, labels = problem.draw_points(200_000, rng=np.random.default_rng(4), dimension=3)
     wrong = np.mean(labels * (points @ w + b) < 0)
-    assert synthetic.expected_error(w, b) == pytest.approx(wrong, abs=5 * 0.5 / math.sqrt(200_000))
-    assert synthetic.expected_error(np.array([0.0, 1.0]), 0.0) == pytest.approx(0.5, abs=1e-12)
+    assert problem.expected_error(w, b) == pytest.approx(wrong, abs=5 * 0.5 / math.sqrt(200_000))
+    assert problem.expected_error(np.array([0.0, 1.0]), 0.0) == pytest.approx(0.5, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", sorted(synthetic.OPTIMIZERS))
+@pytest.mark.parametrize("name", sorted(training.OPTIMIZERS))
 @pytest.mark.parametrize(("residual", "penalty"), [("exact", 0.0), ("zero-one", 3.0), ("sigmoid", 0.5)])
 def test_training_step_follows_the_gradient(name, residual, penalty):
     """Against a numerical gradient and RMSProp written out, each run for itself."""
-    optimizer = synthetic.OPTIMIZERS[name]
+    optimizer = training.OPTIMIZERS[name]
     rng = np.random.default_rng(5)
     batch = rng.standard_normal((2, 6, 4)).astype(np.float32)
     batch[..., -1] = np.sign(batch[..., -1])  # the labels
@@ -233,13 +239,13 @@ def test_training_step_follows_the_gradient(name, residual, penalty):
         gradient = [(objective(v + e, rows) - objective(v - e, rows)) / 2e-5 for e in nudges]
         s = optimizer.decay * s + (1 - optimizer.decay) * np.square(gradient)
         expected.append(v - 0.01 * np.array(gradient) / np.sqrt(s))  # epsilon is too small to see here
-    synthetic.training_step(weights, squares, batch, penalty=penalty, optimizer=optimizer, residual=residual)
+    training.training_step(weights, squares, batch, penalty=penalty, optimizer=optimizer, residual=residual)
     np.testing.assert_allclose(weights, expected, atol=1e-5)
 
 
 @pytest.mark.parametrize(("init", "sd"), [("glorot-uniform", 0.0632), ("0.3", 0.3), ("zeros", 0.0)])
 def test_initial_weights(init, sd):
-    draws = [synthetic.initial_weights(init, 500, rng=np.random.default_rng(s)) for s in range(20)]
+    draws = [training.initial_weights(init, 500, rng=np.random.default_rng(s)) for s in range(20)]
     assert all(len(d) == 501 and d[-1] == 0 for d in draws)
     assert np.std([d[:-1] for d in draws]) == pytest.approx(sd, rel=0.03)
 
@@ -267,7 +273,7 @@ def test_command(finished):
             parts = row["test_error"]["mean"] + row["mean_T"]["mean"]
             assert row["estimate"]["mean"] == pytest.approx(parts, abs=1e-5)
     assert all(row["p"]["1"]["mean"] > 0.5 for row in results["independent"]["by_strength"])
-    assert synthetic.at_strength(results, "overfitted", 20.0)["p"]["1"]["mean"] < 0.05
+    assert measures.at_strength(results, "overfitted", 20.0)["p"]["1"]["mean"] < 0.05
     assert results["overfitted"]["expected_error"]["mean"] == pytest.approx(0.5, abs=0.02)
     for name in ("figure5.png", "figure6.png"):
         assert (finished / name).read_bytes().startswith(b"\x89PNG")
@@ -276,7 +282,7 @@ def test_command(finished):
 
 @pytest.mark.parametrize("n_saves", [3, 44])  # in the first case, and in the second
 def test_resume_gives_the_same_bits(finished, tmp_path, monkeypatch, n_saves):
-    save, saves = synthetic.save_checkpoint, itertools.count(1)
+    save, saves = training.save_checkpoint, itertools.count(1)
 
     def save_then_fail(*args):
         save(*args)
@@ -285,7 +291,7 @@ def test_resume_gives_the_same_bits(finished, tmp_path, monkeypatch, n_saves):
 
     arguments = [*QUICK, "--out", str(tmp_path)]
     with monkeypatch.context() as patch:
-        patch.setattr(synthetic, "save_checkpoint", save_then_fail)
+        patch.setattr(training, "save_checkpoint", save_then_fail)
         with pytest.raises(KeyboardInterrupt):
             synthetic.main([*arguments, "--checkpoint-seconds", "0"])
     assert not (tmp_path / "results.json").exists()
@@ -305,6 +311,6 @@ def test_resume_refuses_other_settings(finished, capsys):
 def test_run_does_not_depend_on_the_number_of_runs(finished, tmp_path):
     results = json.loads((finished / "results.json").read_text(encoding="utf-8"))
     settings = {**results["settings"], "runs": 2}
-    fewer = synthetic.train(settings, checkpoint=tmp_path / "checkpoint.npz", resume=False)
+    fewer = training.train(settings, checkpoint=tmp_path / "checkpoint.npz", resume=False)
     with np.load(finished / "checkpoint.npz") as whole:
         np.testing.assert_array_equal(fewer, whole["weights"][:, :2])

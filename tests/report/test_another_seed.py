@@ -7,7 +7,7 @@ import pytest
 
 import heldout
 from heldout.images import LabelledImages, Wrap, from_arrays
-from heldout.independence.summary.words import another_seed
+from heldout.independence.gate import another_seed
 from heldout.statistics.betting import Capital
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 
 from heldout.cli.ending import Gate
-from heldout.independence.gate import check_threshold, fails
+from heldout.independence.gate import another_seed, check_threshold, fails
 from heldout.independence.result import AuditResult
 from heldout.independence.score_result import ScoreAuditResult
-from heldout.independence.summary.words import another_seed
 
 GATE = Gate(
     option="--fail-under",

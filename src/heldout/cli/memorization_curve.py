@@ -112,35 +112,14 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
         check_count(args.batch_size, "batch_size")
     check_effect(args, args.images, args.validation)
     ways = perturbations(args)
-    names_of_ways = {way.name for way, _ in ways}
-    for option, name in {"shifts": "spatial", "turns": "spatial", "random_moves": "spatial-random"}.items():
-        if name not in names_of_ways:
-            refuse_idle(args, (option,), f"without --perturbation {name}")
-    if not names_of_ways & {"spatial", "spatial-random"}:
-        refuse_idle(args, ("padding",), "without --perturbation spatial or spatial-random")
-    if not args.audit:
-        refuse_idle(args, ("radius", "wrap"), "without --audit")
+    _refuse_unused(args, {way.name for way, _ in ways})
     strengths = {way.name: np.array(values) for way, values in ways}
     models, _ = models_of(args)
     names = different(args.model, [model.name for model in models])
     for model in models:  # all of them before the first takes its time
         for way, _ in ways:
             way.check(model, strengths[way.name])
-    how: dict[str, Any] = {
-        "images_key": args.images_key,
-        "labels_key": args.labels_key,
-        "need_room": args.audit,
-    }
-    images = pictures(args, models[0], args.images, labels=args.labels, of="train", groups=args.groups, **how)
-    fresh = None
-    if args.validation:
-        how |= {"first": images.source}
-        fresh = pictures(
-            args, models[0], args.validation, labels=args.validation_labels, of="validation", groups=None, **how
-        )
-        columns = getattr(fresh.source, "columns", {})
-        fresh = replace(fresh, groups=validation_groups(args, fresh.ids, columns, images.ids))
-        check_fresh(args, len(fresh))
+    images, fresh = _read(args, models[0])
     folder, _ = checkpoints(args)
     chosen = ways_file(CheckpointFolder(folder, of="run"), models)
     if choice := settle_ways(models, images, batch_size=args.batch_size, kept=chosen, say=say):
@@ -198,6 +177,31 @@ def measure(args: argparse.Namespace) -> MemorizationResult:
         notes=limited_text(len(images), args.limit),
         seed=args.seed,
     )
+
+
+def _refuse_unused(args: argparse.Namespace, perturbed: set[str]) -> None:
+    """Refused is what would have no effect on these perturbations, or without --audit."""
+    for option, name in {"shifts": "spatial", "turns": "spatial", "random_moves": "spatial-random"}.items():
+        if name not in perturbed:
+            refuse_idle(args, (option,), f"without --perturbation {name}")
+    if not perturbed & {"spatial", "spatial-random"}:
+        refuse_idle(args, ("padding",), "without --perturbation spatial or spatial-random")
+    if not args.audit:
+        refuse_idle(args, ("radius", "wrap"), "without --audit")
+
+
+def _read(args: argparse.Namespace, model: Scorer) -> tuple[LabelledImages, LabelledImages | None]:
+    """The training pictures, and fresh ones where --validation names some."""
+    how: dict[str, Any] = {"images_key": args.images_key, "labels_key": args.labels_key, "need_room": args.audit}
+    images = pictures(args, model, args.images, labels=args.labels, of="train", groups=args.groups, **how)
+    if not args.validation:
+        return images, None
+    how |= {"first": images.source}
+    fresh = pictures(args, model, args.validation, labels=args.validation_labels, of="validation", groups=None, **how)
+    columns = getattr(fresh.source, "columns", {})
+    fresh = replace(fresh, groups=validation_groups(args, fresh.ids, columns, images.ids))
+    check_fresh(args, len(fresh))
+    return images, fresh
 
 
 def perturbations(args: argparse.Namespace) -> list[tuple[Perturbation, Sequence[float]]]:

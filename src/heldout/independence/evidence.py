@@ -322,23 +322,14 @@ def weigh(
     log_p = mean_zero_log_p_values(
         test, lower=lower, upper=upper, alternative=alternative, tolerance=tolerance, seed=seed
     )
-    against = None
     held_to = level / planned_audits
-    views = None
-    if test.view_losses is not None:
-        views = weigh_views(
-            test.view_losses,
-            test.groups,
-            test.n_symmetric,
-            tuple(VIEWS[element] for element in orbit.elements),
-            tuple(error_interval(of, test.groups) for of in test.view_losses.mean(axis=0).T),
-            alternative=alternative,
-            level=held_to,
-        )
+    views = _views_evidence(test, orbit, alternative, held_to)
+    if views is not None:
         log_p["orbit"] = views.log_p_value
     by: Basis = "betting" if views is None else "orbit"
-    tested_statistic = float(one_value_per_group(values, test.groups)[0].mean())
-    difference = tested_statistic
+    units = one_value_per_group(values, test.groups)[0]
+    tested_statistic = float(units.mean())
+    against, difference = None, tested_statistic
     if control is not None:
         permuted = {"alternative": alternative, "rng": rng, "n_resamples": n_resamples, "n_jobs": n_jobs}
         against = _control_evidence(test, control, lower, upper, seed, held_to, leak, permuted)
@@ -358,21 +349,14 @@ def weigh(
             rng=rng,
         )
     log_p_value = math.log(against.p_value) if against is not None else log_p[by]
-    if by == "betting":
-        log_e = mixture_log_evalue(
-            one_value_per_group(values, test.groups)[0],
-            lower=lower,
-            upper=upper,
-            alternative=alternative,
-            tolerance=tolerance,
-        )
-    else:
-        log_e = calibrated_log_evalue(log_p_value)
     capital = None
     if by == "betting":
+        log_e = mixture_log_evalue(units, lower=lower, upper=upper, alternative=alternative, tolerance=tolerance)
         capital = capital_of(
             test, held_to, lower=lower, upper=upper, alternative=alternative, tolerance=tolerance, seed=seed
         )
+    else:
+        log_e = calibrated_log_evalue(log_p_value)
     ruling = judge(min(0.0, log_p_value + math.log(planned_audits)), difference, level=level, rests_on=by)
     return Evidence(
         test_error=float(losses.mean()),
@@ -480,6 +464,23 @@ def _variance_of_mean(values: NDArray[np.float64], groups: NDArray[np.intp] | No
     if groups is None:
         return float(values.var()) / len(values)
     return float(np.sum(np.bincount(groups, weights=values - values.mean()) ** 2)) / len(values) ** 2
+
+
+def _views_evidence(
+    test: Examples, orbit: PictureOrbit, alternative: Alternative, level: float
+) -> ViewsEvidence | None:
+    """The orbit test on finite groups; None where pictures are only shifted."""
+    if test.view_losses is None:
+        return None
+    return weigh_views(
+        test.view_losses,
+        test.groups,
+        test.n_symmetric,
+        tuple(VIEWS[element] for element in orbit.elements),
+        tuple(error_interval(of, test.groups) for of in test.view_losses.mean(axis=0).T),
+        alternative=alternative,
+        level=level,
+    )
 
 
 def _control_evidence(

@@ -1,10 +1,16 @@
-"""What a pipeline may ask of an audit: a threshold that p can fall below, and whether it did."""
+"""What a pipeline may ask of an audit: a threshold for p, whether p is below it, and whether a seed decided that."""
 
 from __future__ import annotations
 
 from numbers import Real
 
+from heldout import summary as page
 from heldout.errors import InputError
+from heldout.independence.evidence import capital_of
+from heldout.independence.result import AuditResult
+from heldout.independence.score_result import ScoreAuditResult
+
+MORE_DRAWS = "More --resamples decide it."
 
 
 def check_threshold(
@@ -37,3 +43,26 @@ def fails(p_value: float, fail_under: float) -> bool:
     (True, False, True)
     """
     return not p_value >= fail_under
+
+
+def another_seed(result: AuditResult | ScoreAuditResult, level: float) -> str | None:
+    """That another seed could put the verdict's p, times no planned audits, on the other side of a level."""
+    if (leak := result.leak) is not None:
+        seeds = page.other_draws(leak.p_value, leak.test.mean.n_resamples, level)
+        return seeds and f"{seeds} {MORE_DRAWS}"
+    if isinstance(result, ScoreAuditResult):
+        return None
+    e = result.evidence
+    if e.control is not None:
+        seeds = page.other_draws(e.control.p_value, e.control.statistic.n_resamples, level, times=2)
+        return seeds and f"{seeds} {MORE_DRAWS}"
+    if e.verdict_by != "betting":
+        return None
+    capital = e.betting_capital
+    if level != e.level / e.planned_audits:
+        lower, upper = result.orbit.statistic_range(result.rule)
+        capital = capital_of(
+            result.test, level, lower=lower, upper=upper, alternative=result.alternative, tolerance=result.tolerance,
+            seed=result.seed,
+        )  # fmt: skip
+    return None if capital is None else page.other_orders(capital.share, capital.error, level)

@@ -39,28 +39,50 @@ def score_budget(
             f"{table.source} has {k:,} models with scores, and every pair of them would be compared; at most "
             f"{MOST_RANKED:,} are (`exclude`), or count a score of 0.5 or more as right (`threshold=0.5`)."
         )
-    means, level = pool.means, delta / k
-    low, high = pool.intervals(level)
     tests = ScorePairs(pool, delta, progress=progress)
-    order = np.argsort(-means, kind="stable")
-    between, within, share = pool.variances()
-    counts = table.trials if table.trials is None or table.observed is None else table.trials[table.observed]
-    error_bar, groups = pool.reach(delta), pool.described()
+    found = _score_pool(pool, tests, delta, np.random.default_rng(seed))
+    error_bar, groups = found.epsilon["union"], found.example_groups
     target = round_up(error_bar) if epsilon is None else epsilon
-    codes = None if grouping is None else grouping.codes
-    rng = np.random.default_rng(seed)
-    drop = expected_drop(table.scores, observed=table.observed, codes=codes, rng=rng)
-    pairs = zip(order[:-1].tolist(), order[1:].tolist(), strict=True)
-    neighbours = tuple(tests.compare(better, worse) for better, worse in pairs)
-    best, second = order[:2].tolist()
-    lead = neighbours[0].difference, float(tests.error[tests.place(best, second)])
+    best, second = found.order[:2].tolist()
+    lead = tests.compare(best, second).difference, float(tests.error[tests.place(best, second)])
     testable = pool.testable(target, delta)
     needed = score_needed(pool, tests.error, lead, epsilon=target, delta=delta, gap=gap, reach=error_bar)
     units = (int(pool.moments.n.max()), "example") if groups is None else (groups.n_groups, "group")
     few = too_few(units[0], error_bar, delta)
     if few:
         testable, needed = nothing_fits(*units), nothing_needed(needed)
-    found = ScorePool(
+    counts = table.trials if table.trials is None or table.observed is None else table.trials[table.observed]
+    return ScoreBudgetResult(
+        n_examples=table.n_examples,
+        epsilon=target,
+        delta=delta,
+        testable=testable,
+        pool=found,
+        needed=needed,
+        trials=Trials.of(counts, found.between, found.within, found.trial_share, tests.trial_share),
+        too_few=few,
+        tasks=tasks,
+        seed=seed,
+        source=table.source,
+        scored_by=table.scored_by,
+        data_digest=table.digest(),
+        version=__version__,
+    )
+
+
+def _score_pool(pool: ScoredPool, tests: ScorePairs, delta: float, rng: np.random.Generator) -> ScorePool:
+    """What holds for these models, whatever error bar is asked for."""
+    table, means = pool.table, pool.means
+    level = delta / table.n_models
+    low, high = pool.intervals(level)
+    order = np.argsort(-means, kind="stable")
+    between, within, share = pool.variances()
+    error_bar = pool.reach(delta)
+    codes = None if pool.grouping is None else pool.grouping.codes
+    drop = expected_drop(table.scores, observed=table.observed, codes=codes, rng=rng)
+    pairs = zip(order[:-1].tolist(), order[1:].tolist(), strict=True)
+    best = int(order[0])
+    return ScorePool(
         names=table.names,
         values=means,
         low=low,
@@ -70,30 +92,14 @@ def score_budget(
         level={"union": level, "similarity": math.nan},
         order=order,
         ranks=rank_ranges(tests),
-        neighbours=neighbours,
+        neighbours=tuple(tests.compare(better, worse) for better, worse in pairs),
         groups=tied_groups(tests, order),
         n_significant=tests.n_significant or 0,
         n_missing=table.n_missing,
         top=may_be_among(tests, order),
         winner=Winner(model=best, name=table.names[best], score=float(means[best]), expected_drop=drop),
-        example_groups=groups,
+        example_groups=pool.described(),
         between=between,
         within=within,
         trial_share=share,
-    )
-    return ScoreBudgetResult(
-        n_examples=table.n_examples,
-        epsilon=target,
-        delta=delta,
-        testable=testable,
-        pool=found,
-        needed=needed,
-        trials=Trials.of(counts, between, within, share, tests.trial_share),
-        too_few=few,
-        tasks=tasks,
-        seed=seed,
-        source=table.source,
-        scored_by=table.scored_by,
-        data_digest=table.digest(),
-        version=__version__,
     )

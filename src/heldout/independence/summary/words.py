@@ -6,7 +6,7 @@ import math
 from pathlib import PurePath
 
 from heldout import summary as page
-from heldout.independence.evidence import Evidence, capital_of
+from heldout.independence.evidence import Evidence
 from heldout.independence.leak import LeakEvidence
 from heldout.independence.needed import AuditNeeds
 from heldout.independence.result import AuditResult
@@ -39,7 +39,7 @@ MEAN_AND_TAIL = (
     "that an example was seen, in which those far above what was expected count: strong where a few were seen."
 )
 ENOUGH_REFERENCES = 3
-MORE_DRAWS = "More --resamples decide it."
+ALONE = ("orbit", "betting")  # what a verdict rests on where there is no control
 ROUGH = "intervals and detectable effects are rough"
 
 
@@ -242,29 +242,6 @@ def leak_lines(leak: LeakEvidence, within: str) -> page.Rows:
     )  # fmt: skip
 
 
-def another_seed(result: AuditResult | ScoreAuditResult, level: float) -> str | None:
-    """That another seed could put the verdict's p, times no planned audits, on the other side of a level."""
-    if (leak := result.leak) is not None:
-        seeds = page.other_draws(leak.p_value, leak.test.mean.n_resamples, level)
-        return seeds and f"{seeds} {MORE_DRAWS}"
-    if isinstance(result, ScoreAuditResult):
-        return None
-    e = result.evidence
-    if e.control is not None:
-        seeds = page.other_draws(e.control.p_value, e.control.statistic.n_resamples, level, times=2)
-        return seeds and f"{seeds} {MORE_DRAWS}"
-    if e.verdict_by != "betting":
-        return None
-    capital = e.betting_capital
-    if level != e.level / e.planned_audits:
-        lower, upper = result.orbit.statistic_range(result.rule)
-        capital = capital_of(
-            result.test, level, lower=lower, upper=upper, alternative=result.alternative, tolerance=result.tolerance,
-            seed=result.seed,
-        )  # fmt: skip
-    return None if capital is None else page.other_orders(capital.share, capital.error, level)
-
-
 def seen_text(seen: SeenExamples) -> str:
     """How many examples look seen, how they were listed, and how short a list can be; or why there is no list."""
     floor = f"smallest p with this control: {page.p_text(seen.floor)}"
@@ -361,77 +338,93 @@ def advice(
 ) -> tuple[page.Section, ...]:
     """Three lists of sentences; `effects` would have been found, and `more` is what one kind of audit has to add to the
     last one."""
-    ruling, outcome, n = result.ruling, result.outcome, result.n_examples
-    by_views, references = ruling.rests_on == "orbit", bool(result.references)
-    alone = by_views or ruling.rests_on == "betting"
-    orbit = result.orbit if isinstance(result, AuditResult) else None
+    return (
+        page.Section.of("What this means", _means(result)),
+        page.Section.of("What it does not mean", _does_not_mean(result, planned_audits)),
+        page.Section.of("What to do next", _to_do(result, effects, *more)),
+    )
+
+
+def _means(result: AuditResult | ScoreAuditResult) -> page.Points:
+    """What p is the probability of, and what nothing found is not."""
+    ruling = result.ruling
     premise = "test set and control are random draws from one source that influenced no model"
-    premise += " and no reference" * references
-    if alone and orbit is not None:
-        premise = f"models and test set are independent and {moves.neutral(orbit)}"
+    premise += " and no reference" * bool(result.references)
+    if ruling.rests_on in ALONE and isinstance(result, AuditResult):
+        premise = f"models and test set are independent and {moves.neutral(result.orbit)}"
+    return page.Points.of(
+        (ruling.found, f"If {premise}, evidence as strong as this turns up with probability "
+                       f"{page.pvalue_text(ruling.log_p_value)} at most."),
+        (not ruling.found, "“No evidence” is not “clean”: it only reaches down to what could have been found."),
+    )  # fmt: skip
+
+
+def _does_not_mean(result: AuditResult | ScoreAuditResult, planned_audits: int) -> page.Points:
+    """What the verdict takes for granted, and what it is not about."""
+    ruling = result.ruling
+    by_views, alone, references = ruling.rests_on == "orbit", ruling.rests_on in ALONE, bool(result.references)
+    orbit = result.orbit if isinstance(result, AuditResult) else None
     few: list[str] = []
     if orbit is not None and result.leak is None:  # which compares pictures as they are
         few += ["these views"] * (not moves.only_shifts(orbit)) + ["shifts of so few pixels"] * (orbit.radius > 0)
     about = page.listed(["this test set", *few])
     viewed = orbit is not None and not moves.only_shifts(orbit)
     neutral = "shifts" if orbit is None else moves.kinds(orbit).removeprefix("small ")
+    return page.Points.of(
+        (result.outcome == "easier", "It is no proof of intent. Duplicates, choosing among models by test score, and "
+                                     "reuse over years all leave the same trace."),
+        (ruling.found and not alone, "A small p-value is not a large effect: how large it is, the differences and "
+                                     "their intervals tell."),
+        (alone and not by_views,
+         f"It does not say whether there is overfitting: without a control, neutral {neutral} are an "
+         f"assumption, and natural pictures have their subject in the middle{', and a usual view' * viewed}. A "
+         "strong test finds that too."),
+        (by_views, "That every view was as likely as the others is declared, not tested. It holds where each "
+                   "picture was mirrored or turned at random before any model saw it, and can hold for cells, "
+                   "tissue and land from above. It fails for digits, text, clothes, faces and streets, and "
+                   "wherever north is at the top, light comes from one side or a scanner has an orientation, if "
+                   "the model could learn that elsewhere."),
+        (by_views, "A model that was trained on mirrored or turned copies as well knows all views alike: what it "
+                   "has seen leaves no trace here."),
+        (not alone, "The control is only as good as its history: it must come from the same source and have been "
+                    "put aside at random before any training or selection."),
+        (references, "References are taken to have seen no more of the test set than of the control. One that "
+                     "knows the test set hides a leak or makes it look hard; one that knows the control can raise "
+                     "a false alarm."),
+        (planned_audits == 1, "p is for one audit. Audits of every commit need `--planned-audits` or e-values."),
+        (True, f"It is about {about}. Anything else is another question."),
+    )  # fmt: skip
+
+
+def _to_do(result: AuditResult | ScoreAuditResult, effects: Effects, *more: tuple[object, str]) -> page.Points:
+    """What follows from the verdict, and what would make the next one stronger."""
+    ruling, outcome, n = result.ruling, result.outcome, result.n_examples
+    by_views, alone, references = ruling.rests_on == "orbit", ruling.rests_on in ALONE, bool(result.references)
     ungrouped = isinstance(result, AuditResult) and result.test.groups is None
     first = ", those that look seen first" * bool(result.leak and result.leak.seen.n_listed)
-    lists: dict[str, tuple[tuple[object, str], ...]] = {
-        "What this means": (
-            (ruling.found, f"If {premise}, evidence as strong as this turns up with probability "
-                           f"{page.pvalue_text(ruling.log_p_value)} at most."),
-            (not ruling.found, "“No evidence” is not “clean”: it only reaches down to what could have been found."),
-        ),
-        "What it does not mean": (
-            (outcome == "easier", "It is no proof of intent. Duplicates, choosing among models by test score, and "
-                                  "reuse over years all leave the same trace."),
-            (ruling.found and not alone, "A small p-value is not a large effect: how large it is, the differences and "
-                                         "their intervals tell."),
-            (alone and not by_views,
-             f"It does not say whether there is overfitting: without a control, neutral {neutral} are an "
-             f"assumption, and natural pictures have their subject in the middle{', and a usual view' * viewed}. A "
-             "strong test finds that too."),
-            (by_views, "That every view was as likely as the others is declared, not tested. It holds where each "
-                       "picture was mirrored or turned at random before any model saw it, and can hold for cells, "
-                       "tissue and land from above. It fails for digits, text, clothes, faces and streets, and "
-                       "wherever north is at the top, light comes from one side or a scanner has an orientation, if "
-                       "the model could learn that elsewhere."),
-            (by_views, "A model that was trained on mirrored or turned copies as well knows all views alike: what it "
-                       "has seen leaves no trace here."),
-            (not alone, "The control is only as good as its history: it must come from the same source and have been "
-                        "put aside at random before any training or selection."),
-            (references, "References are taken to have seen no more of the test set than of the control. One that "
-                         "knows the test set hides a leak or makes it look hard; one that knows the control can raise "
-                         "a false alarm."),
-            (planned_audits == 1, "p is for one audit. Audits of every commit need `--planned-audits` or e-values."),
-            (True, f"It is about {about}. Anything else is another question."),
-        ),
-        "What to do next": (
-            (outcome == "harder" and not by_views,
-             "Look through the errors on the test set for wrong labels, and check how and when each set was collected, "
-             f"and that the control was in no training set{', and the test set in no reference’s' * references}."),
-            (outcome == "harder" and by_views,
-             "Check how pictures reach the model: one that turns or mirrors them makes them hard as they stand."),
-            (outcome == "easier" and by_views,
-             "Ask whether these pictures have a usual view. If they do not, look for them (and near duplicates) in the "
-             "training data, and until that is settled do not choose between models by this test set."),
-            (outcome == "easier" and not by_views,
-             "Report the control's result, the number to believe for fresh data, and look for test examples (and near "
-             f"duplicates) in the training data{first}. Until that is settled, do not choose between models by this "
-             "test set."),
-            (by_views and ungrouped,
-             "Tiles of one slide, scene or patient depend on each other: if there are any, name what belongs together "
-             "(`--groups`), without which p is too small."),
-            (alone, "Get a control (`--control`): `heldout split` puts fresh examples aside before training."
-                    f"{' It asks for no equally likely views.' * by_views}"),
-            (not alone and len(result.references) < ENOUGH_REFERENCES,
-             "Add references (`--reference`, of scores `--reference-scores`): three take more noise off, and a leak "
-             "that one of them shares is hidden by it alone."),
-            (not ruling.found and is_known(effects),
-             "To see half as large an effect, use about four times as many examples"
-             f"{' in both sets' * (not alone)} ({4 * n:,} instead of {n:,})."),
-            *more,
-        ),
-    }  # fmt: skip
-    return tuple(page.Section.of(title, page.Points.of(*rows)) for title, rows in lists.items())
+    return page.Points.of(
+        (outcome == "harder" and not by_views,
+         "Look through the errors on the test set for wrong labels, and check how and when each set was collected, "
+         f"and that the control was in no training set{', and the test set in no reference’s' * references}."),
+        (outcome == "harder" and by_views,
+         "Check how pictures reach the model: one that turns or mirrors them makes them hard as they stand."),
+        (outcome == "easier" and by_views,
+         "Ask whether these pictures have a usual view. If they do not, look for them (and near duplicates) in the "
+         "training data, and until that is settled do not choose between models by this test set."),
+        (outcome == "easier" and not by_views,
+         "Report the control's result, the number to believe for fresh data, and look for test examples (and near "
+         f"duplicates) in the training data{first}. Until that is settled, do not choose between models by this "
+         "test set."),
+        (by_views and ungrouped,
+         "Tiles of one slide, scene or patient depend on each other: if there are any, name what belongs together "
+         "(`--groups`), without which p is too small."),
+        (alone, "Get a control (`--control`): `heldout split` puts fresh examples aside before training."
+                f"{' It asks for no equally likely views.' * by_views}"),
+        (not alone and len(result.references) < ENOUGH_REFERENCES,
+         "Add references (`--reference`, of scores `--reference-scores`): three take more noise off, and a leak "
+         "that one of them shares is hidden by it alone."),
+        (not ruling.found and is_known(effects),
+         "To see half as large an effect, use about four times as many examples"
+         f"{' in both sets' * (not alone)} ({4 * n:,} instead of {n:,})."),
+        *more,
+    )  # fmt: skip
