@@ -87,7 +87,7 @@ def test_fail_under(run, small):
     assert "name one" not in run(small, "--fail-under", further, "--epsilon", "0.03")[2]
     assert run(small, "--fail-under", 0)[0] == 2
     alone = run("--examples", 5000, "--error", "0.2", "--similarity", "0.9", "--fail-under", 1, "--needed")
-    assert alone[1].startswith("From numbers: 5,000 examples, error 0.2 and similarity 0.9")
+    assert alone[1].startswith("From numbers: 5,000 examples, error 20 % and similarity 0.9")
     assert "follows what else is given; name one" in alone[2]  # there are no models to follow
 
 
@@ -95,8 +95,8 @@ def test_needed(run, small):
     """Only the answer; with --json everything, and the gap that was asked for."""
     code, out, _ = run(small, "--needed", "--epsilon", "0.005", "--gap", "0.02")
     assert code == 0
-    assert "Examples for ±0.005" in out
-    assert "Examples for a gap of 0.02" in out
+    assert "Examples for ±0.5 points" in out
+    assert "Examples for a gap of 2 points" in out
     assert "eaderboard" not in out
     code, full, _ = run(small, "--needed", "--epsilon", "0.005", "--gap", "0.02", "--json")
     needed = json.loads(full)["needed"]
@@ -212,7 +212,7 @@ def test_the_error_bar_and_the_count_agree(run):
     assert code == 0
     assert "can measure 34 models of this kind" in out
     assert "Error bar for the 30 models" in out
-    assert "±0.00940 with probability 95 %" in out
+    assert "±0.940 points with probability 95 %" in out
 
 
 def test_wrong_labels(run, tmp_path):

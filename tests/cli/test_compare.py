@@ -67,6 +67,7 @@ def test_text(run, judged):
     ("options", "key", "value"),
     [
         (("new", "old", "--groups", "repo"), "n_groups", 12),
+        (("new", "old", "--groups", "repo", "--largest-group", "9"), "largest_group", 9),
         (("new", "old", "--threshold", "0.5"), "test", "McNemar's exact test"),
         (("--sequential",), "first", "new"),
     ],

@@ -108,6 +108,7 @@ def test_a_gate(run, files):
     code, _, err = run(*given, "--fail-under", "0.02")
     assert code == 1
     assert "--fail-under 0.02 cannot be judged: no p of this table is below 0.028." in err
+    assert "another seed" not in err  # it fails with any
     assert "another seed could decide" not in err  # no seed could
     code, _, err = run(*given[:4], files / "others.csv", *given[5:], "--fail-under", "0.05")
     assert (code, "another seed" in err) == (0, False)
@@ -117,6 +118,31 @@ def test_a_gate(run, files):
     assert _reasons(1.0, replace(found, ruling=replace(found.ruling, p_value=0.65))) == [
         "p = 0.65 is below --fail-under 1."
     ]
+
+
+def test_a_gate_near_p(run, tmp_path):
+    """On either side of p, as far off as seeds move it, and farther."""
+    rng = np.random.default_rng(2)
+    right = rng.random((12, 60)) < 0.4
+    right[:6, :30] |= rng.random((6, 30)) < 0.1
+    seen = np.outer(np.arange(12) < 6, np.arange(60) < 30)
+    head = ",".join(["id", *(f"m{i}" for i in range(12))])
+    for name, cells in (("results", right), ("seen", seen)):
+        rows = [",".join([f"q{j}", *cells[:, j].astype(int).astype(str)]) for j in range(60)]
+        (tmp_path / f"{name}.csv").write_text("\n".join([head, *rows]) + "\n")
+    given = (tmp_path / "results.csv", "--seen", tmp_path / "seen.csv", *FEW, "--no-scan")
+    plain = json.loads(run(*given, "--json")[1])
+    p, error = plain["p_value"], plain["p_error"]
+    assert p - 3 * error > plain["smallest_p"]
+    for off, code, told in ((-1, 0, True), (1, 1, True), (-3, 0, False), (3, 1, False)):
+        got, _, err = run(*given, "--fail-under", p + off * error)
+        note = (
+            f"p moves with the seed, by ± {error:.2g} (standard deviation), and lies within two of these of "
+            f"{p + off * error:g}: another seed could decide otherwise."
+        )
+        assert (got, note in err, "another seed" in err) == (code, told, told), err
+        assert ("heldout: passes, but p moves with the seed" in err) == (told and code == 0)
+        assert ("is below --fail-under" in err) == (code == 1)
 
 
 def test_a_gate_that_cannot_be_judged_does_not_pass(run, files):

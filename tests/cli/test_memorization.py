@@ -19,7 +19,7 @@ from sklearn.datasets import load_digits
 
 from heldout import MemorizationResult
 from heldout.cli import main
-from heldout.cli.memorization_gate import close, reasons
+from heldout.cli.memorization_gate import SHOWN, close, reasons
 from heldout.memorization.metrics import Estimate
 from heldout.memorization.models import ModelResult
 
@@ -168,6 +168,9 @@ def test_a_gap_within_its_interval_of_the_gate():
     told = close(0.1, MemorizationResult(measured=measured))
     held = "The 95\xa0% interval of the gap of under and over holds --fail-over 0.1: other examples could"
     assert told.startswith(held)
+    for n, last in ((SHOWN, "m3 and m4"), (SHOWN + 1, "m3, m4 and 1 more"), (SHOWN + 3, "m3, m4 and 3 more")):
+        crowd = MemorizationResult(measured={f"m{i}": measured["over"] for i in range(n)})
+        assert f"the gap of m0, m1, m2, {last} holds" in close(0.1, crowd)
     large, unknown = (ModelResult(perturbations={}, gap=gap) for gap in (Estimate(0.3, 0.2, 0.4), None))
     for sure in (large, unknown):  # which fails, whatever the others are
         assert close(0.1, MemorizationResult(measured={**measured, "sure": sure})) is None

@@ -216,11 +216,13 @@ def test_sentences_count_the_same_rows():
     assert "Of these two rows all but PMV (ResNet C1 and C5) stand family-wise" in one_line
     assert "and all but PMV (ResNet C1 and C5) by seeds with all 4 rows counted" in one_line
     assert "of their 2 rows 1 are not told apart, one say the opposite and none say so" in one_line
-    assert "Family-wise none of them stand" in one_line and "one of these one stand" in one_line
+    assert "Family-wise none of them stand" in one_line
+    assert "one of these one stand" in one_line
     one_line = " ".join(sentences.by_seeds(rows).split())
     assert "two rows are above 0.05 that Student's has below" in one_line
     assert "tells one rows apart that the comparison does not, none of which with all 4 rows counted" in one_line
-    assert "none with fewer images" in one_line and "SSE of moves (ResNet C1 and C5) has a p by seeds" in one_line
+    assert "none with fewer images" in one_line
+    assert "SSE of moves (ResNet C1 and C5) has a p by seeds" in one_line
 
 
 def test_words_that_results_do_not_bear_out_stop_the_script():
@@ -237,7 +239,8 @@ def test_where_corruptions_separate():
     above, cases = sentences.separated({i: large if i < 5 else small for i in range(1, 9)})
     assert above.tolist() == [True, False]
     assert cases == 3
-    assert sentences.severities(above) == "severity 1" and sentences.severities(~above & above) == "no severity"
+    assert sentences.severities(above) == "severity 1"
+    assert sentences.severities(~above & above) == "no severity"
     assert sentences.severities(np.array([True, False, True])) == "severities 1 and 3"
 
 
@@ -503,7 +506,8 @@ def test_pairs_that_intervals_tell_apart(tmp_path):
                 worse += high.high < low.low
         assert measures.apart(result, "resnet", metric) == (better, worse)
         named = measures.apart_pairs(result, "resnet", metric)
-        assert sum(named.values()) == better and len(named) == better + worse
+        assert sum(named.values()) == better
+        assert len(named) == better + worse
         assert all(a in ("C1", "C2", "C3", "C4") and b in ("C5", "C6", "C7", "C8") for a, b in named)
     assert measures.apart(result, "vgg", metric) is None
 

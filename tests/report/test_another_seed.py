@@ -1,5 +1,6 @@
 """Where draws alone could have decided otherwise, pages say so: the level is put beside p."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import heldout
 from heldout.images import LabelledImages, Wrap, from_arrays
 from heldout.independence.gate import another_seed
-from heldout.statistics.betting import Capital
+from heldout.statistics.betting import Capital, star_bets_capital
 
 
 def scores(level):
@@ -55,7 +56,7 @@ def alone():
 @pytest.mark.parametrize(
     ("capital", "told"),
     [(Capital(share=0.97, error=0.02), True), (Capital(share=1.03, error=0.02), True),
-     (Capital(share=0.95, error=0.02), False), (None, False)],
+     (Capital(share=0.95, error=0.02), False)],
 )  # fmt: skip
 def test_pictures_without_a_control(alone, capital, told):
     near = replace(alone, evidence=replace(alone.evidence, betting_capital=capital))
@@ -71,6 +72,37 @@ def test_the_capital_of_pictures_without_a_control(alone, tmp_path):
     assert another_seed(alone, 0.05) == another_seed(replace(alone, evidence=alone.evidence), 0.05 * (1 + 1e-12))
     alone.save(tmp_path / "alone")
     assert heldout.AuditResult.load(tmp_path / "alone").evidence.betting_capital == kept
+
+
+@pytest.mark.parametrize(("level", "told"), [(0.022, True), (0.05, False)])
+def test_an_audit_saved_before_there_was_a_capital(alone, tmp_path, level, told):
+    """What it takes is in the file: its page says what that of a new audit says."""
+    values = np.repeat([0.5, -0.3, 0.0], [15, 5, 40])
+    capital = star_bets_capital(values, level=level, lower=-8 / 9, upper=0.5)
+    test = replace(alone.test, statistics=values[None])
+    near = replace(alone, test=test, evidence=replace(alone.evidence, level=level, betting_capital=capital))
+    near.save(tmp_path / "near")
+    with np.load(tmp_path / "near.npz") as kept:
+        arrays = dict(kept)
+    record = json.loads(str(arrays["record"]))
+    fields = dict(json.loads(record["fields"])["record"][1])
+    evidence = fields["evidence"]["record"]
+    evidence[1] = [field for field in evidence[1] if field[0] != "betting_capital"]
+    record["fields"] = json.dumps({"record": ["AuditResult", [*fields.items()]]})
+    np.savez(tmp_path / "near.npz", **arrays | {"record": np.array(json.dumps(record))})
+    old = heldout.load(tmp_path / "near")
+    assert old.evidence.betting_capital is None
+    assert old.summary().warnings == near.summary().warnings
+    assert any("another seed could decide otherwise" in w for w in old.summary().warnings) == told
+
+
+def test_bets_that_no_seed_moves_say_nothing():
+    """Equal losses everywhere: there are no orders of them."""
+    pictures = np.random.default_rng(0).random((40, 8, 8))
+    shown = LabelledImages(from_arrays(pictures, np.zeros(40, dtype=int)), Wrap())
+    found = heldout.audit(lambda batch: np.eye(2)[np.zeros(len(batch), int)], shown, orbit=heldout.Translations(1))
+    assert found.evidence.betting_capital is None
+    assert not any("seed" in w for w in found.summary().warnings)
 
 
 def test_a_control_has_no_capital():

@@ -69,11 +69,11 @@ def test_save_and_load_to_the_last_bit(result, tmp_path):
 
 def test_what_it_prints(result):
     lines, text = dict(result.summary().lines), str(result)
-    assert lines["Error bar for the 30 models"].startswith("±0.00940")
+    assert lines["Error bar for the 30 models"].startswith("±0.940\N{NO-BREAK SPACE}points")
     assert (lines["Pairs told apart"], lines["Steps down that are significant"]) == (of_text(356, 435), of_text(3, 29))
     table = [line.split()[-5:-1] for line in text.splitlines() if line.endswith("the answer")]
     assert [row[-4:-1] for row in table] == [["1.17", "18", "604"]]
-    assert all(name in text for name in lines)
+    assert all(name.replace("\N{NO-BREAK SPACE}", " ") in text for name in lines)
     assert max(map(len, text.splitlines())) <= 118
 
 
@@ -155,7 +155,10 @@ def test_first_and_winner_in_words_and_json(result, cifar10_predictions):
     assert plain["pool"]["pairs_significant"] == 356  # 344 at Bonferroni's 0.05 / 435
     text = " ".join(str(result).split())
     assert f"May be first 5 of 30: {', '.join(names[:4])} and {names[4]}" in text
-    assert f"fresh examples {winner['expected_drop']:.4f} Score to expect {winner['corrected']:.4f}" in text
+    assert (
+        f"fresh examples {100 * winner['expected_drop']:.2f} points "
+        f"Score to expect {100 * winner['corrected']:.2f} %" in text
+    )
     again = heldout.budget(cifar10_predictions, epsilon=0.01, seed=1).to_dict()
     assert again["winner"] != winner  # unequal ones differ
     assert again["winner"]["expected_drop"] == pytest.approx(winner["expected_drop"], abs=0.0002)

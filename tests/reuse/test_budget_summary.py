@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from heldout.predictions import Predictions
 from heldout.reuse.budget import budget
 from heldout.reuse.budget_summary.board import BOARD
+from heldout.reuse.budget_summary.unit import Unit
 from heldout.reuse.number_budget import budget_from_numbers
 from heldout.reuse.result import Budget, BudgetResult, ScoreBudgetResult
 from heldout.summary import PERCENT, HeatMap, LineChart, Note, PointDensity, Table
-from heldout.summary.numbers import bar_text, count_words, exact_text, of_text, points_text, pvalue_text
+from heldout.summary.numbers import bar_text, count_words, exact_text, of_text, pvalue_text
 from tests.report.browser import needs_chromium
 from tests.report.kitchen_sink import HOSTILE
 from tests.report.summaries import (
@@ -228,10 +229,10 @@ def test_answer_first(name: str) -> None:
         True,
     )
     bars = [f.value for f in others if f.name.startswith("Error bar")]
-    assert bars == ([] if result.pool is None else [bar_text(result.error_bar, full=True)])
+    assert bars == ([] if result.pool is None else [Unit.of(result).bar(result.error_bar, full=True)])
     assert any(f.value == f"{result.needed.examples_for_epsilon:,}" for f in others)
     assert others[-1].note == f"80{PERCENT} power, named beforehand"
-    assert others[-1].value == points_text(result.needed.gap_now)  # as the error bar beside it
+    assert others[-1].value == Unit.of(result).gap(result.needed.gap_now)  # as the error bar beside it
 
 
 @pytest.mark.parametrize("name", [*VARIANTS, *SCORED])
@@ -241,11 +242,12 @@ def test_lines(name: str) -> None:
     lines, pool = result.summary().lines, result.pool
     on_page = {row for title in titles(result) for row in facts(result, title).items()}
     assert set(lines) <= on_page
-    assert (f"Examples for ±{result.epsilon:g}" in dict(lines)) == (not result.too_few)
+    assert (f"Examples for {Unit.of(result).bar(result.epsilon)}" in dict(lines)) == (not result.too_few)
     assert {row for title in titles_of_needed(result) for row in facts(result, title).items()} <= set(lines)
     if pool is not None:
         told = dict(lines)
-        assert told[f"Error bar for the {result.n_models:,} models"].startswith(f"±{result.error_bar:.5f} ")
+        bar = Unit.of(result).bar(result.error_bar, full=True)
+        assert told[f"Error bar for the {result.n_models:,} models"].startswith(f"{bar} ")
         assert told["Pairs told apart"] == of_text(pool.n_significant or 0, pool.n_pairs)
         cells = len(pool.names) * result.n_examples
         missing = "Missing predictions" if isinstance(result, BudgetResult) else "Missing cells"
@@ -253,6 +255,25 @@ def test_lines(name: str) -> None:
         assert ("missing by chance" in told[missing]) == (pool.n_missing > 0)
         both = pool.n_missing > 0 and result.needed.first_gap is not None
         assert ("on the examples that both have" in told.get("Examples, first from second", "")) == both
+
+
+@pytest.mark.parametrize("name", [*VARIANTS, *SCORED])
+def test_one_unit_for_each_quantity(name: str) -> None:
+    """Points beside errors in per cent, else the scores' own unit: never ±1 point here and ±0.00940 there."""
+    result = result_of(name)
+    summary, text = result.summary(), str(result)
+    points = isinstance(result, BudgetResult)
+    widths = re.findall(r"±([\d.]+)(\s*points?)?", " ".join([summary.headline, *summary.sentences, text]))
+    assert widths
+    assert all(bool(unit) == points for _, unit in widths)
+    apart = ("Gap that can be told now", "Examples, first from second", "Expected drop, fresh examples")
+    told = dict(summary.lines) | (facts(result, "Who may be first") if result.pool is not None else {})
+    for line in (told[key] for key in apart if key in told and "not defined" not in told[key]):
+        assert ("\N{NO-BREAK SPACE}point" in line) == points
+    for key in ("Error, mean over models", "Error, as stated", "Score, mean over models", "Score of the first"):
+        assert (PERCENT in told.get(key, "")) == (points and key in told)
+    if not result.too_few:
+        assert f"Examples for a gap of {Unit(points).gap(result.needed.gap)}" in told
 
 
 def titles_of_needed(result: Budget) -> list[str]:
@@ -466,10 +487,11 @@ def test_who_may_be_first(name: str) -> None:
     first = facts(result, "Who may be first")
     assert first["May be first"].startswith(f"{len(result.first)} of 12: ")
     assert first["May be among the top 3"].startswith(f"{len(result.top['3'])} of 12: ")
-    assert first["Score to expect"].startswith(f"{result.pool.winner.corrected:.4f}, right on average")
+    unit = Unit(points=name == "similar")
+    assert first["Score to expect"].startswith(f"{unit.value(result.pool.winner.corrected)}, right on average")
     row = result.pool.models[0]
     ends = sorted((row["low"], row["high"]) if name == "trials" else (1 - row["high"], 1 - row["low"]))
-    assert first["Its true score"].startswith("{:.4f} to {:.4f} with probability 95".format(*ends))
+    assert first["Its true score"].startswith(f"{unit.between(*ends)} with probability 95")
     assert ends[0] < result.pool.winner.score < ends[1]
 
 
@@ -479,7 +501,7 @@ def test_wrong_labels() -> None:
     assert pool.label_noise is not None
     assert pool.second_labels is not None
     (moved,) = blocks(variant("labels"), Table, "If labels are wrong")
-    assert moved.rows[0].cells[3] == f"±{pool.label_noise.error_bar_worst:.5f}"
+    assert moved.rows[0].cells[3] == bar_text(pool.label_noise.error_bar_worst, full=True)
     assert "model 0" in facts(variant("labels"), "If labels are wrong")["Fewer errors than wrong labels"]
     differ = facts(variant("labels"), "By the second labels")["Labels that differ"]
     assert differ.startswith(f"{pool.second_labels.n_changed} of 400")

@@ -77,6 +77,49 @@ def test_whole_groups_are_the_unit(rng):
     assert alone.p_value == compare(Predictions.from_correct(right), 0, 1).p_value
 
 
+def test_groups_larger_than_any_here(rng):
+    """Stated, they stand for the worst that could have been drawn; p and interval follow."""
+    right = rng.random((3, 120)) < [[0.9], [0.6], [0.3]]
+    group = rng.integers(0, 25, size=120)
+    sums = [int(right[0][group == g].sum()) - int(right[1][group == g].sum()) for g in np.unique(group)]
+    sizes = np.unique(group, return_counts=True)[1]
+    plain, stated = compare(right[:2], groups=group), compare(right[:2], groups=group, largest_group=20)
+    assert stated.log_p_value == pytest.approx(bounded_log_p_values(sums, sizes, largest=20))
+    np.testing.assert_allclose(stated.interval, bounded_intervals(sums, sizes, largest=20))
+    assert stated.detectable_difference > plain.detectable_difference
+    assert (stated.largest_group, stated.largest_drawn) == (20, sizes.max())
+    assert (plain.largest_group, plain.largest_drawn) == (None, sizes.max())
+    same = compare(right[:2], groups=group, largest_group=int(sizes.max()))
+    assert (same.p_value, same.interval) == (plain.p_value, plain.interval)
+    pairs = compare_all(right, groups=group, largest_group=20).pairs
+    assert pairs[0].log_p_value == stated.log_p_value
+    assert {pair.largest_group for pair in pairs} == {20}
+
+
+def test_groups_of_one_where_larger_ones_could_have_been_drawn(rng):
+    right = rng.random((2, 120)) < [[0.9], [0.6]]
+    alone, plain = compare(right, groups=np.arange(120), largest_group=1), compare(right)
+    assert (alone.p_value, alone.n_groups, alone.groups_of_one) == (plain.p_value, None, "as given")
+    larger = compare(right, groups=np.arange(120), largest_group=10)
+    assert (larger.n_groups, larger.ruling.rests_on, larger.largest_drawn) == (120, "groups", 1)
+    assert larger.interval[0] < plain.interval[0] < plain.interval[1] < larger.interval[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"largest_group": 5}, "name them with `groups`"),
+        ({"largest_group": 2, "groups": np.arange(60) // 3}, "`largest_group` is 2, but a group of .* has 3 examples"),
+        ({"largest_group": 9, "groups": np.arange(60) // 3, "sequential": True}, "for a single look"),
+        ({"largest_group": 0, "groups": np.arange(60) // 3}, "at least 1"),
+        ({"largest_group": 4.5, "groups": np.arange(60) // 3}, "whole number"),
+    ],
+)
+def test_largest_groups_that_cannot_be(rng, options, message):
+    with pytest.raises(InputError, match=message):
+        compare(rng.random((2, 60)) < 0.6, **options)
+
+
 def test_only_examples_that_both_have():
     pool = Predictions.from_correct([[1, 1, None, 0, 1, 1], [0, 1, 1, None, 0, 1]], names=["a", "b"])
     result = compare(pool, "a", "b")

@@ -15,6 +15,7 @@ from heldout.reuse.compare_summary import (
     BEFOREHAND,
     COLUMN,
     FEWEST,
+    LARGER,
     LISTED,
     NOT_EQUAL,
     NULLS,
@@ -81,6 +82,10 @@ VARIANTS = {
     "sequential": lambda: compare(pool(), 0, 3, sequential=True),
     "scores": lambda: compare(scores(), 0, 1),
     "groups": lambda: compare(scores(), 0, 1, groups="repo"),
+    "larger groups": lambda: compare(scores(), 0, 1, groups="repo", largest_group=50),
+    "larger than few": lambda: compare(
+        np.random.default_rng(0).random((2, 40)) < 0.6, 0, 1, groups=np.arange(40) % 10, largest_group=400
+    ),
     "sequence of groups": groups_in_order,
     "labelled": lambda: compare(labelled(), "a", "b"),
     "missing": lambda: compare([[1, 1, None, 0, 1, 1], [0, 1, 1, None, 0, 1]], 0, 1),
@@ -143,9 +148,12 @@ def test_headline_and_numbers(name: str) -> None:
             assert text == f"{fixed(100 * value, 2, sign=sign)}\N{NO-BREAK SPACE}points"
         else:
             assert text == fixed(value, sign=sign)
-    assert summary.closing == (f"Null hypothesis: {NULLS[result.ruling.rests_on]}",)
+    assert summary.closing == (f"Null hypothesis: {result.null}",)
+    assert result.null.startswith(NULLS[result.ruling.rests_on].partition("{}")[0])
     assert TESTS[result.ruling.rests_on] in lines["p"]
     units = f"{result.n_groups} groups of these sizes" if result.n_groups else f"{result.n_examples} examples"
+    if result.largest_group is not None:
+        units += f", where one could have {result.largest_group} examples,"
     never = f"with one look, {units} can never reach" in lines["Detectable difference"]
     assert never == math.isnan(result.detectable_difference)
     once = f"in {result.n_groups} groups, each of which counts once"
@@ -156,8 +164,17 @@ def test_headline_and_numbers(name: str) -> None:
     assert ("Not counted" in lines) == (result.n_waiting > 0)
     assert ("First look without zero" in lines) == (result.sequence is not None)
     assert ("Flipped-sign p" in lines) == math.isfinite(result.p_value_sign_flips)
+    assert (f"none could have more than {result.largest_group}" in lines.get("Groups", "")) == ("larger" in name)
     assert (f"({result.groups_named})" in lines.get("Groups", "")) == (result.n_groups is not None)
     assert facts(result, "What was compared").items() <= lines.items()
+
+
+def test_the_null_says_how_large_a_group_may_be() -> None:
+    here, stated = made("groups"), made("larger groups")
+    assert here.null.endswith("none that might have been drawn is larger than the largest here.")
+    assert stated.null.endswith("none that might have been drawn has more than 50 examples.")
+    for result, told in ((here, True), (stated, False), (made("sequence of groups"), False), (made("scores"), False)):
+        assert (LARGER in str(result.summary().sections)) == told
 
 
 @pytest.mark.parametrize(

@@ -129,6 +129,9 @@ def test_bad_input():
         bounded_intervals([0.1, 0.2], [1])
     with pytest.raises(InputError, match="size of their group"):
         bounded_log_p_values([1.5, 0.2])
+    for largest in (3, math.inf, math.nan):
+        with pytest.raises(InputError, match="a group of 4 is among"):
+            bounded_log_p_values([1.5, 0.2], [4, 1], largest=largest)
 
 
 def choice(values, shares):
@@ -208,6 +211,59 @@ def test_groups_larger_than_any_that_was_drawn_are_the_limit(n_groups, least, mo
     sizes = np.where(large, 400, 10)
     d = differences(rng, sizes, np.where(large, -0.7 * 9 / 40, 0.7))
     assert least <= (bounded_log_p_values(d, sizes) <= LEVEL).mean() <= most
+    assert (bounded_log_p_values(d, sizes, largest=400) <= LEVEL).mean() == 0
+
+
+@pytest.mark.parametrize(
+    ("n_groups", "share", "times", "better", "least"),
+    [(20, 0.01, 40, 0.3, 0.7), (60, 0.003, 40, 0.1, 0.7), (10, 0.03, 40, 0.7, 0.6), (100, 0.3, 2, 0.7, 0.0)],
+)
+def test_level_where_the_largest_group_is_known(n_groups, share, times, better, least):
+    """Rare groups that are many times as large, and worse, so that models are equal: those on which the test fails
+    most without their size, and the one in which it comes nearest to the level with it."""
+    rng = np.random.default_rng(0)
+    large = rng.random((1_000, n_groups)) < share
+    sizes = np.where(large, 10 * times, 10)
+    d = differences(rng, sizes, np.where(large, -better * (1 - share) / share / times, better))
+    assert (bounded_log_p_values(d, sizes) <= LEVEL).mean() >= least
+    assert (bounded_log_p_values(d, sizes, largest=10 * times) <= LEVEL).mean() <= 0.05
+    low, high = bounded_intervals(d, sizes, largest=10 * times)
+    assert ((low <= 0) & (high >= 0)).mean() >= 0.95
+
+
+def test_what_the_largest_group_costs(rng):
+    d, sizes = (np.stack(part) for part in zip(*(grouped(rng, 30, 0.7, 0.6) for _ in range(100)), strict=True))
+    widths = []
+    for largest in (None, 20, 40, 100):
+        low, high = bounded_intervals(d, sizes, largest=largest)
+        widths.append(np.median(high - low))
+    assert widths[0] <= widths[1] < 1.05 * widths[0]
+    assert widths[2] == pytest.approx(1.39 * widths[0], rel=0.1)
+    assert widths[3] == pytest.approx(2.14 * widths[0], rel=0.1)
+
+
+def test_largest_is_what_the_formula_says():
+    """All of one sign: 2 / prod(1 + D / c), and few groups of a size that could be far larger reach nothing."""
+    sums, sizes = np.array([4.0, 2.0, 1.0]), np.array([4, 3, 1])
+    expected = min(0.0, math.log(2) - np.log1p(sums / 5).sum())
+    assert bounded_log_p_values(sums, sizes, largest=5) == pytest.approx(expected)
+    np.testing.assert_array_equal(bounded_log_p_values(sums, sizes, largest=4), bounded_log_p_values(sums, sizes))
+    assert bounded_intervals(sums, sizes, largest=4) == bounded_intervals(sums, sizes)
+    assert bounded_detectable(np.zeros(60), np.full(60, 3), largest=3) == bounded_detectable(
+        np.zeros(60), np.full(60, 3)
+    )
+    assert bounded_detectable(np.zeros(60), np.full(60, 3), largest=9) > bounded_detectable(
+        np.zeros(60), np.full(60, 3)
+    )
+    assert math.isnan(bounded_detectable(np.zeros(10), np.full(10, 10), largest=400))
+
+
+def test_detectable_beside_a_larger_group():
+    """Found four times in five by simulation, also where the grid of differences would be coarse beside the bound."""
+    rng = np.random.default_rng(0)
+    gap = float(bounded_detectable(rng.normal(0.05, 0.2, 500), largest=20))
+    found = bounded_log_p_values(rng.normal(gap, 0.2, (600, 500)).clip(-1, 1), largest=20) <= LEVEL
+    assert found.mean() == pytest.approx(0.8, abs=0.08)
 
 
 def sparse(rng, n, share, positive):

@@ -63,6 +63,9 @@ def add_options(verb: Parser) -> None:
     asked.add_argument("--groups", metavar="SPEC",
                        help="examples depend on each other in these groups: a column of the data, a CSV file id,group, "
                        "or a regular expression on the example ids; whole groups are then the unit")  # fmt: skip
+    asked.add_argument("--largest-group", type=int, metavar="N",
+                       help="with --groups: examples that a group can have at most, where larger ones than any here "
+                       "could have been drawn; without, the largest here counts as the largest there is")  # fmt: skip
     asked.add_argument("--sequential", action="store_true",
                        help="p and interval that are valid at every look, examples taken in the order of the file: one "
                        "may look while they come in, and stop at any time")  # fmt: skip
@@ -91,7 +94,9 @@ def run(args: argparse.Namespace) -> int:
             f"{table.source} has {table.n_models:,} models; name two of them, or --all-pairs: "
             f"{some_names(table.names)}."
         )
-    asked = {"level": args.level, "groups": args.groups, "sequential": args.sequential}
+    asked = {
+        "level": args.level, "groups": args.groups, "largest_group": args.largest_group, "sequential": args.sequential,
+    }  # fmt: skip
     result: CompareResult | CompareAllResult
     if args.all_pairs or len(models) > 2:
         result = compare_all(table, models or None, **asked, progress=not args.quiet)

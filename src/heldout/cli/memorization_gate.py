@@ -61,9 +61,11 @@ def close(fail_over: float | None, result: MemorizationResult) -> str | None:
     near = [name for name, gap in gaps.items() if gap is not None and gap.low <= fail_over < gap.high]
     if not near or any(name not in near and _reason(fail_over, gap) is not None for name, gap in gaps.items()):
         return None
+    more = len(near) - SHOWN
+    whose = listed(near) if more <= 0 else f"{', '.join(near[:SHOWN])} and {more:,} more"
     retrained = any(result.measured[name].gap_retrained for name in near)
     others = "other examples, or another training (another --seed)," if retrained else "other examples"
     return (
-        f"The {LEVEL_TEXT} interval of the gap of {listed(near[:SHOWN])} holds --fail-over {fail_over:g}: {others} "
-        "could decide otherwise."
+        f"The {LEVEL_TEXT} interval of the gap of {whose} holds --fail-over {fail_over:g}: {others} could decide "
+        "otherwise."
     )

@@ -231,7 +231,8 @@ class Evidence(Record):
     control: ControlEvidence | None
     ruling: Verdict  # of the p-value that was declared to be the verdict, times the planned audits
     views: ViewsEvidence | None = None  # on finite groups of moves; without a control this is the verdict
-    betting_capital: Capital | None = None  # where bets are the verdict: how near they come to the level it is held to
+    # Where bets are the verdict: how near they come to the level it is held to. None of results that were saved before
+    betting_capital: Capital | None = None
 
     @property
     def detectable_effect(self) -> float:

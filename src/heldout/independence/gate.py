@@ -59,7 +59,7 @@ def another_seed(result: AuditResult | ScoreAuditResult, level: float) -> str | 
     if e.verdict_by != "betting":
         return None
     capital = e.betting_capital
-    if level != e.level / e.planned_audits:
+    if capital is None or level != e.level / e.planned_audits:  # results of older versions have none
         lower, upper = result.orbit.statistic_range(result.rule)
         capital = capital_of(
             result.test, level, lower=lower, upper=upper, alternative=result.alternative, tolerance=result.tolerance,

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout._version import __version__
-from heldout.checks import plain_name
+from heldout.checks import check_count, plain_name
 from heldout.errors import InputError
+from heldout.groups import group_sizes
 from heldout.predictions import Predictions
 from heldout.predictions.doubts import find_doubts
 from heldout.predictions.keys import TEXTS
@@ -52,6 +53,7 @@ def compare(
     *,
     level: float = 0.05,
     groups: ArrayLike | Sequence[Any] | str | None = None,
+    largest_group: int | None = None,
     sequential: bool = False,
 ) -> CompareResult:
     """Is one model better than another, named beforehand?
@@ -66,6 +68,9 @@ def compare(
         Of the verdict; the interval is at 1 - level.
     groups : (n_examples,) array, or str, optional
         Examples that depend on each other, as in `heldout.budget`; whole groups are then the unit.
+    largest_group : int, optional
+        Examples that a group can have at most, of all that might have been drawn: p and interval then also hold where
+        groups larger than any here exist. Without, the largest here is taken for the largest there is.
     sequential : bool
         p and interval that are valid at every look, examples being taken in the order of the table: one may look while
         they come in, and stop at any time. With groups, each counts once, with its mean, as soon as it is complete,
@@ -94,7 +99,8 @@ def compare(
     i, j = _row(table, first, "first"), _row(table, second, "second")
     if i == j:
         raise InputError(f"{table.names[i]!r} is compared with itself; name two models of {table.source}.")
-    pair = _Pair(table, *find_groups(table, groups), i, j, sequential=sequential)
+    units = _Sampling.of(table, groups, largest_group, sequential=sequential)
+    pair = _Pair(table, units, i, j)
     if (lacking := pair.lacking) is not None:
         raise InputError(lacking)
     return pair.result(pair.finding(level), level, digest=table.digest(), listed=True)
@@ -106,6 +112,7 @@ def compare_all(
     *,
     level: float = 0.05,
     groups: ArrayLike | Sequence[Any] | str | None = None,
+    largest_group: int | None = None,
     sequential: bool = False,
     progress: bool = False,
 ) -> CompareAllResult:
@@ -117,7 +124,7 @@ def compare_all(
         As in `compare`.
     models : several str or int, optional
         Which models; all of the table without.
-    level, groups, sequential
+    level, groups, largest_group, sequential
         As in `compare`; the level is family-wise.
     progress : bool
         Show a bar on stderr where there are many pairs.
@@ -141,10 +148,10 @@ def compare_all(
         raise InputError("a model is named twice; every pair of different models is compared.")
     if len(rows) < 2:
         raise InputError(f"there is one model only ({table.source}); a comparison takes two.")
-    grouping, of_one = find_groups(table, groups)
+    units = _Sampling.of(table, groups, largest_group, sequential=sequential)
 
     def pair_of(two: tuple[int, int]) -> _Pair:
-        return _Pair(table, grouping, of_one, *two, sequential=sequential)
+        return _Pair(table, units, *two)
 
     pairs = list(combinations(rows, 2))
     lacking = [two for two in (pairs if table.observed is not None else pairs[:1]) if pair_of(two).lacking is not None]
@@ -237,8 +244,12 @@ def _score_findings(pairs: Sequence[_Pair], level: float) -> list[_Finding]:
     d = np.stack([values for values, _ in units])
     sizes = None if units[0][1] is None else np.stack([size for _, size in units if size is not None])
     grouped = pairs[0].codes is not None
-    log_p, seen = bounded_log_p_values(d, sizes), bounded_detectable(d, sizes, level=level)
-    low, high = bounded_intervals(d, sizes, level=level)
+    largest = pairs[0].sampling.largest
+    log_p, seen = (
+        bounded_log_p_values(d, sizes, largest=largest),
+        bounded_detectable(d, sizes, largest=largest, level=level),
+    )
+    low, high = bounded_intervals(d, sizes, largest=largest, level=level)
     return [
         _Finding(
             log_p=float(log_p[k]),
@@ -282,13 +293,40 @@ def _gaps(n: int, parts: list[int], level: float) -> dict[int, float]:
     return dict(zip(parts, np.interp(parts, some, known).tolist(), strict=True))
 
 
+@dataclass(frozen=True)
+class _Sampling:
+    """What was drawn, and how: groups of examples, as large as they may be, or examples alone; one look, or many."""
+
+    grouping: Grouping | None
+    of_one: str | None  # what told groups of one example each
+    largest: int | None  # as stated
+    sequential: bool
+
+    @classmethod
+    def of(cls, table: Predictions, groups: Any, largest: int | None, *, sequential: bool) -> _Sampling:
+        """What was asked for, checked."""
+        grouping, of_one = find_groups(table, groups)
+        if largest is None:
+            return cls(grouping, of_one, None, sequential)
+        largest = check_count(largest, "largest_group")
+        if sequential:
+            raise InputError("`largest_group` is for a single look: with `sequential` each group counts once.")
+        if grouping is None and of_one is None:
+            raise InputError("`largest_group` is for examples that come in groups; name them with `groups`.")
+        here = 1 if grouping is None else int(group_sizes(grouping.codes).max())
+        if largest < here:
+            raise InputError(f"`largest_group` is {largest:,}, but a group of {table.source} has {here:,} examples.")
+        if grouping is None and largest > 1:
+            grouping, of_one = Grouping(np.arange(table.n_examples), of_one, 0, ()), None
+        return cls(grouping, of_one, largest, sequential)
+
+
 class _Pair:
     """Two rows of a table, on the examples that both have; in a sequence of groups, on those of complete groups."""
 
-    def __init__(
-        self, table: Predictions, grouping: Grouping | None, of_one: str | None, i: int, j: int, *, sequential: bool
-    ) -> None:
-        self.table, self.i, self.j, self.sequential = table, i, j, sequential
+    def __init__(self, table: Predictions, sampling: _Sampling, i: int, j: int) -> None:
+        self.table, self.i, self.j, self.sampling, self.sequential = table, i, j, sampling, sampling.sequential
+        grouping, of_one, sequential = sampling.grouping, sampling.of_one, sampling.sequential
         common = None if table.observed is None else table.observed[i] & table.observed[j]
         places = None if common is None else np.flatnonzero(common)
         self.n_missing = 0 if places is None else table.n_examples - len(places)
@@ -383,6 +421,8 @@ class _Pair:
             binary=self.binary,
             n_groups=self.n_groups,
             groups_named=self.named,
+            largest_group=self.sampling.largest,
+            largest_drawn=None if self.codes is None else int(np.bincount(self.codes).max()),
             n_waiting=self.n_waiting,
             sequence=s,
             discordant=(parts if self.places is None else self.places[parts]).astype(np.int64) if listed else None,

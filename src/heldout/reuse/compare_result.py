@@ -117,6 +117,8 @@ class CompareResult(Result):
     n_groups, groups_named : int or None, str or None
         Groups of examples, where they are the unit, and what told them. Named ones of one example each leave examples
         the unit: `n_groups` is then None.
+    largest_group, largest_drawn : int or None
+        Examples that a group can have at most, as stated, and those of the largest group here.
     sequence : ConfidenceSequence or None
         What could be said at every look, where it was asked for.
     n_waiting : int
@@ -172,6 +174,8 @@ class CompareResult(Result):
     source: str
     data_digest: str
     version: str
+    largest_group: int | None = None
+    largest_drawn: int | None = None
     scored_by: str | None = None
     doubts: tuple[Doubt, ...] = ()
     created: str = field(default_factory=today)
@@ -233,9 +237,9 @@ class CompareResult(Result):
     @property
     def null(self) -> str:
         """What was tested."""
-        from heldout.reuse.compare_summary import NULLS
+        from heldout.reuse.compare_summary import null_text
 
-        return NULLS[self.ruling.rests_on]
+        return null_text(self)
 
     @property
     def groups_of_one(self) -> str | None:

@@ -32,7 +32,7 @@ NULLS = {
     "mcnemar": "both models are right equally often; examples are independent.",
     "scores": "the mean difference is 0, whatever its law; examples are independent.",
     "groups": "the mean difference over examples is 0, whatever its law; groups are independent, and none that might "
-    "have been drawn is larger than the largest here.",
+    "have been drawn {}.",
     "sequence": "the mean difference is 0, whatever was seen before; it must not depend on the order of the examples, "
     "so a sorted file breaks it. One may look after every one and stop at any time.",
     "sequence of groups": "the mean difference of the groups, each of which counts once, is 0, whatever was seen "
@@ -43,9 +43,14 @@ BEFOREHAND = (
     "The pair must have been named beforehand: the best looking of many needs --all-pairs, which adjusts for that."
 )
 ONE_LOOK = "This is one look. To look while examples come in, use --sequential from the start."
+LARGEST_HERE, LARGEST_STATED = "is larger than the largest here", "has more than {:,} examples"
 READ = "Read the examples below: who is right where only one is says more than the difference."
 ENOUGH = "How many examples a difference of this size takes: `heldout budget TABLE --needed --gap {:.3f}`."
 GROUPS = "If examples depend on each other (issues of a repository, frames of a video), name their groups by --groups."
+LARGER = (
+    "If a group could have been drawn that is larger than the largest here, say how many examples it may have by "
+    "--largest-group: where such groups differ from these, equal models are told apart too often."
+)
 LOOKS = (
     "With probability {} the band, what the intervals of all looks so far have in common, holds the true difference at "
     "every look. It is drawn from where it is narrow enough to tell anything."
@@ -172,6 +177,12 @@ def worse_text(result: CompareResult, fail_under: float) -> str:
     return f"{result.first} is worse than {result.second}: p = {_p_text(result.ruling.log_p_value, fail_under)}"
 
 
+def null_text(result: CompareResult) -> str:
+    """What was tested."""
+    most = result.largest_group
+    return NULLS[result.ruling.rests_on].format(LARGEST_HERE if most is None else LARGEST_STATED.format(most))
+
+
 def _p_text(log_p: float, level: float) -> str:
     """A p-value, with as many digits as show on which side of the level it is."""
     texts = (page.pvalue_text(log_p), *(f"{math.exp(log_p):.{digits}g}" for digits in range(3, 17)))
@@ -211,6 +222,8 @@ def _figures(result: CompareResult) -> tuple[page.Figure, ...]:
     found = "a true difference that is found four times in five, with one look"
     if math.isnan(seen):
         units = f"{result.n_groups or result.n_examples:,} {result.unit}{' of these sizes' if result.n_groups else ''}"
+        if result.largest_group is not None and result.n_groups:
+            units += f", where one could have {page.counted(result.largest_group, 'example')},"
         found = f"with one look, {units} can never reach level {result.interval_level:.2g}, whatever they say"
     return page.figures(
         ("Difference", unit.in_words(result.difference), f"{page.sure_text(result.interval_level)}: {within}"),
@@ -245,7 +258,10 @@ def _groups(result: CompareResult) -> Iterator[tuple[str, str]]:
     if result.groups_of_one is not None:
         yield "Groups", f"{page.groups_of_one(result.n_examples)} ({result.groups_of_one}); examples are the unit"
     elif result.n_groups is not None:
-        yield "Groups", f"{result.n_groups:,} ({result.groups_named}); whole groups are the unit"
+        largest, most = result.largest_drawn, result.largest_group
+        here = "" if largest is None else f", the largest here of {page.counted(largest, 'example')}"
+        could = "" if most is None else f", and none could have more than {most:,}"
+        yield "Groups", f"{result.n_groups:,} ({result.groups_named}){here}{could}; whole groups are the unit"
 
 
 def _sections(result: CompareResult, facts: page.Rows) -> Iterator[page.Section]:
@@ -258,7 +274,9 @@ def _sections(result: CompareResult, facts: page.Rows) -> Iterator[page.Section]
         yield page.Section.of("Look by look", _looks(result, result.sequence))
     limits = (result.better is None, NOT_EQUAL), (True, BEFOREHAND), (result.sequence is None, ONE_LOOK)
     yield page.Section.of("What it does not mean", page.Points.of(*limits))
-    yield page.Section.of("What to do next", page.Points.of((True, READ), (open_still, enough), (unnamed, GROUPS)))
+    larger = result.ruling.rests_on == "groups" and result.largest_group is None
+    points = (True, READ), (open_still, enough), (unnamed, GROUPS), (larger, LARGER)
+    yield page.Section.of("What to do next", page.Points.of(*points))
     yield page.Section.of("What was compared", page.Facts(facts))
     for first in (True, False):
         if rows := [row for row in result.parted if (row.first > row.second) == first]:

@@ -7,15 +7,17 @@ the few. So one unit more is counted, as bad as a unit can be. With independent 
 .. math:: p = 2\, P\Big(\sum_u W_u D_u \le c\, W_0\Big)    \tag{1}
 
 for a positive sum of differences (signs turned round for a negative one), D_u the difference of unit u, an example or
-the sum over a group, and c the largest that can be: 1, or the size of the largest group. This is Gaffke's test of a
-bounded mean. Where differences are -1, 0 and 1, b of the one and a of the other, (1) is
+the sum over a group, and c the largest that can be: 1, or the size of the largest group, `largest` where that is known
+and else the largest drawn. This is Gaffke's test of a bounded mean. Where differences are -1, 0 and 1, b of the one and
+a of the other, (1) is
 
 .. math:: 2\, P(\Gamma_b \le \Gamma_{a + 1}) = 2\, P(\mathrm{Bin}(a + b, 1/2) \ge b),
 
 McNemar's exact p; where all have one sign it is :math:`2 \prod_u (1 + D_u / c)^{-1}`, never below that of as many fair
 coins. That it holds at every number of units and for every law is a conjecture that is proved in special cases and has
 no known exception; `tests/statistics/test_bounded_differences.py` measures it where sign flips and Student's test fail.
-Of groups it holds for laws of which none is larger than c: one that is never drawn because it is rare may weigh more.
+Of groups it holds for laws of which none is larger than c: without `largest`, one that is never drawn because it is
+rare may weigh more.
 
 The interval holds all :math:`\delta` at which :math:`D_u - \delta n_u` pass the same test, c being (1 + delta) times as
 large below and (1 - delta) times above, so 0 is inside exactly where p is above the level. For many units it is the
@@ -55,7 +57,9 @@ CLOSE = 1e-5  # normal quantiles, to which an end is found
 STEPS = 60
 
 
-def bounded_log_p_values(differences: ArrayLike, sizes: ArrayLike | None = None) -> Floats:
+def bounded_log_p_values(
+    differences: ArrayLike, sizes: ArrayLike | None = None, *, largest: float | None = None
+) -> Floats:
     """Log p-values (1), two-sided, that mean differences are 0; one for each row.
 
     Parameters
@@ -64,6 +68,8 @@ def bounded_log_p_values(differences: ArrayLike, sizes: ArrayLike | None = None)
         Differences of scores, one per example; or summed over each group.
     sizes : (m, G) or (G,), optional
         Examples of each group, 0 where a row has none of it; 1 without.
+    largest : float, optional
+        Examples that a group can hold at most, drawn or not; the largest in `sizes` without.
 
     Examples
     --------
@@ -73,16 +79,16 @@ def bounded_log_p_values(differences: ArrayLike, sizes: ArrayLike | None = None)
     >>> round(float(np.exp(bounded_log_p_values(np.full(20, 0.1)))), 4)  # 2 / 1.1^20
     0.2973
     """
-    d, weight = _rows(differences, sizes)
+    d, weight, most = _rows(differences, sizes, largest)
     out = np.zeros(len(d))
     for some in _batches(d):
-        units = _Units.of(d[some], weight[some])
+        units = _Units.of(d[some], weight[some], most)
         out[some] = units.log_p()
     return out if np.ndim(differences) > 1 else np.asarray(out[0])
 
 
 def bounded_intervals(
-    differences: ArrayLike, sizes: ArrayLike | None = None, *, level: float = LEVEL
+    differences: ArrayLike, sizes: ArrayLike | None = None, *, largest: float | None = None, level: float = LEVEL
 ) -> tuple[Floats, Floats]:
     """Intervals of mean differences over examples, each at 1 - level, within [-1, 1]; one for each row.
 
@@ -94,10 +100,10 @@ def bounded_intervals(
     >>> round(float(low), 3), round(float(high), 3)  # Student's: 0.042, 0.158
     (0.029, 0.168)
     """
-    d, weight = _rows(differences, sizes)
+    d, weight, most = _rows(differences, sizes, largest)
     low, high = np.zeros(len(d)), np.zeros(len(d))
     for some in _batches(d):
-        units = _Units.of(d[some], weight[some])
+        units = _Units.of(d[some], weight[some], most)
         log_p, up = units.log_p(), units.total > 0
         ends = units.low_ends(level), -units.turned().low_ends(level)
         told = is_told(log_p, level)
@@ -110,13 +116,15 @@ def bounded_intervals(
     return (low, high) if np.ndim(differences) > 1 else (np.asarray(low[0]), np.asarray(high[0]))
 
 
-def bounded_detectable(differences: ArrayLike, sizes: ArrayLike | None = None, *, level: float = LEVEL) -> Floats:
+def bounded_detectable(
+    differences: ArrayLike, sizes: ArrayLike | None = None, *, largest: float | None = None, level: float = LEVEL
+) -> Floats:
     r"""The mean difference that the test finds with power 0.8, at the law of these differences; one for each row.
 
     The law is tilted to other means, with weights exp(lambda D_u), so that what is rare gets rarer or more common, and
-    half a unit is added at the typical size of a difference (at c where there is none) on either side. A sample whose
-    mean is 0.84 standard errors below that of the law shall just be told. NaN where so few units never reach the level,
-    whatever they say.
+    half a unit is added at the typical size of a difference (at that of the largest drawn where there is none) on
+    either side. A sample whose mean is 0.84 standard errors below that of the law shall just be told. NaN where so few
+    units never reach the level, whatever they say.
 
     Examples
     --------
@@ -125,15 +133,15 @@ def bounded_detectable(differences: ArrayLike, sizes: ArrayLike | None = None, *
     >>> float(bounded_detectable([0.5, 0.4, 0.6]))
     nan
     """
-    d, weight = _rows(differences, sizes)
+    d, weight, most = _rows(differences, sizes, largest)
     out = np.full(len(d), math.nan)
     for some in _batches(d):
-        units = _Units.of(d[some], weight[some])
+        units = _Units.of(d[some], weight[some], most)
         out[some] = np.where(units.can_reach(level), units.detectable(level), math.nan)
     return out if np.ndim(differences) > 1 else np.asarray(out[0])
 
 
-def _rows(differences: ArrayLike, sizes: ArrayLike | None) -> tuple[Floats, Floats]:
+def _rows(differences: ArrayLike, sizes: ArrayLike | None, largest: float | None) -> tuple[Floats, Floats, float]:
     d = np.asarray(differences, dtype=np.float64)
     weight = np.ones(d.shape[-1:]) if sizes is None else np.asarray(sizes, dtype=np.float64)
     if not 1 <= d.ndim <= 2 or weight.shape not in (d.shape, d.shape[-1:]) or not d.size:
@@ -145,7 +153,9 @@ def _rows(differences: ArrayLike, sizes: ArrayLike | None) -> tuple[Floats, Floa
     weight = np.broadcast_to(weight, d.shape)
     if (np.abs(d) > weight + 1e-6).any():
         raise InputError("`differences` must lie between minus and plus the size of their group, or -1 and 1.")
-    return np.atleast_2d(d), np.atleast_2d(weight)
+    if largest is not None and not weight.max() <= largest < math.inf:
+        raise InputError(f"`largest` is {largest:g}; a group of {weight.max():g} is among those given.")
+    return np.atleast_2d(d), np.atleast_2d(weight), largest or 0.0
 
 
 def _batches(d: Floats) -> list[slice]:
@@ -154,30 +164,31 @@ def _batches(d: Floats) -> list[slice]:
 
 
 class _Units:
-    """Rows of units: values (m, v), sizes and counts that fit them, the largest size c (m,)."""
+    """Rows of units: values (m, v), sizes and counts that fit them, the largest size (m,), drawn and possible (c)."""
 
-    def __init__(self, values: Floats, sizes: Floats, counts: Floats, largest: Floats) -> None:
-        self.values, self.sizes, self.counts, self.largest = values, sizes, counts, largest
+    def __init__(self, values: Floats, sizes: Floats, counts: Floats, drawn: Floats, largest: Floats) -> None:
+        self.values, self.sizes, self.counts, self.drawn, self.largest = values, sizes, counts, drawn, largest
         self.n = np.maximum((counts * sizes).sum(axis=1), 1e-300)
         self.total = (counts * values).sum(axis=1)
-        self.total = np.where(np.abs(self.total) > ROUNDING * largest, self.total, 0.0)
+        self.total = np.where(np.abs(self.total) > ROUNDING * drawn, self.total, 0.0)
 
     @classmethod
-    def of(cls, d: Floats, weight: Floats) -> _Units:
+    def of(cls, d: Floats, weight: Floats, most: float) -> _Units:
         """Differences and sizes as they are, or of one row by value where there are very many."""
         if len(d) == 1 and d.shape[1] > DISTINCT:
             there = weight[0] > 0
             d, weight = (d[:, there], weight[:, there]) if there.any() and not there.all() else (d, weight)
-        largest = weight.max(axis=1)
-        largest = np.where(largest > 0, largest, 1.0)  # a row without any example says nothing
+        drawn = weight.max(axis=1)
+        drawn = np.where(drawn > 0, drawn, 1.0)  # a row without any example says nothing
+        largest = np.maximum(drawn, most)
         if d.shape[1] <= DISTINCT or (weight[0] != 1).any():
-            return cls(np.where(np.abs(d) > ROUNDING, d, 0.0), weight, np.ones((1, 1)), largest)
+            return cls(np.where(np.abs(d) > ROUNDING, d, 0.0), weight, np.ones((1, 1)), drawn, largest)
         values, counts = _by_value(np.clip(d[0], -1.0, 1.0))
-        return cls(values[None], np.ones((1, 1)), counts[None], largest)
+        return cls(values[None], np.ones((1, 1)), counts[None], drawn, largest)
 
     def turned(self) -> _Units:
         """The two models swapped."""
-        return _Units(-self.values, self.sizes, self.counts, self.largest)
+        return _Units(-self.values, self.sizes, self.counts, self.drawn, self.largest)
 
     def log_p(self) -> Floats:
         """Two-sided (1)."""
@@ -228,12 +239,12 @@ class _Units:
         there = np.broadcast_to(self.counts * (self.sizes > 0), self.values.shape)
         absolute = (self.counts * np.abs(self.values)).sum(axis=1)
         squares = (self.counts * self.values**2).sum(axis=1)
-        typical = np.where(absolute > 0, squares / np.where(absolute > 0, absolute, 1.0), self.largest)
+        typical = np.where(absolute > 0, squares / np.where(absolute > 0, absolute, 1.0), self.drawn)
         added = np.stack([typical, -typical], axis=1)
-        mass = _on_grid(self.values / self.largest[:, None], there, COARSE)
-        mass += _on_grid(added / self.largest[:, None], np.full((1, 1), 0.5), COARSE)
+        mass = _on_grid(self.values / self.drawn[:, None], there, COARSE)
+        mass += _on_grid(added / self.drawn[:, None], np.full((1, 1), 0.5), COARSE)
         units = there.sum(axis=1, keepdims=True)
-        x = np.linspace(-1.0, 1.0, COARSE) * self.largest[:, None]
+        x = np.linspace(-1.0, 1.0, COARSE) * self.drawn[:, None]
         scale = np.sqrt((mass * x**2).sum(axis=1) / mass.sum(axis=1))
         log_mass = np.log(np.maximum(mass, 1e-300))
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from heldout import summary as page
 from heldout.reuse.budget_summary import board, evidence
+from heldout.reuse.budget_summary.unit import Unit
 from heldout.reuse.doubted import doubted
 from heldout.reuse.result import Budget, BudgetResult, PoolResult, ScoreBudgetResult
 
@@ -53,7 +54,8 @@ WITHOUT_RIGHT_AND_WRONG = (
 
 def summarise(result: Budget) -> page.Summary:
     """What the result says."""
-    bar, room, fit, k = page.bar_text(result.epsilon), result.further_models, result.testable.count, result.n_models
+    unit = Unit.of(result)
+    bar, room, fit, k = unit.bar(result.epsilon), result.further_models, result.testable.count, result.n_models
     more, there = ("", "") if k is None else ("more ", f"; there are {k:,}")
     scored, groups = isinstance(result, ScoreBudgetResult), result.example_groups
     headline = f"Room for {page.count_words(room)} {more}{'model' if room == 1 else 'models'} at {bar}"
@@ -65,8 +67,8 @@ def summarise(result: Budget) -> page.Summary:
     if result.too_few:
         headline = f"Too few {'examples' if groups is None else 'groups'} to say anything"
         sentence = (
-            f"The error bar for the {k} models is ±{result.error_bar:.2g}, and neither how many models fit nor how "
-            "many examples are needed can be told."
+            f"The error bar for the {k} models is {unit.bar(result.error_bar)}, and neither how many models fit nor "
+            "how many examples are needed can be told."
         )
     few = (
         f"There {'is' if result.n_examples == 1 else 'are'} only {page.counted(result.n_examples, 'example')}: below "
@@ -109,22 +111,24 @@ def summarise_needed(result: Budget) -> page.Summary:
 def _subject(result: Budget) -> str:
     n, groups = f"{result.n_examples:,} examples", result.example_groups
     if isinstance(result, BudgetResult) and result.pool is None:
-        return f"From numbers: {n}, error {result.mean_error:g} and similarity {result.mean_similarity:g}"
+        error = f"{100 * result.mean_error:g}{page.PERCENT}"
+        return f"From numbers: {n}, error {error} and similarity {result.mean_similarity:g}"
     inside = "" if groups is None else f" in {groups.n_groups:,} groups"
     return f"{result.source}: {result.n_models:,} models on {n}{inside}"
 
 
 def _figures(result: Budget) -> tuple[page.Figure, ...]:
     """The answer, and what stands around it."""
-    need, bar, k = result.needed, page.bar_text(result.epsilon), result.n_models
+    unit, need, k = Unit.of(result), result.needed, result.n_models
+    bar = unit.bar(result.epsilon)
     left, fit = page.count_words(result.further_models), page.count_words(result.testable.count)
-    all_of_them = "" if k is None else page.bar_text(result.error_bar, full=True)
+    all_of_them = "" if k is None else unit.bar(result.error_bar, full=True)
     power = f"{100 * need.power:g}{page.PERCENT} power, named beforehand"
     return page.figures(
         (f"More models at {bar}" if k else f"Models at {bar}", left, f"{fit} in all"),
         (f"Error bar for the {k} models at once", all_of_them, f"with probability {page.sure_text(result.delta)}"),
         (f"Examples for {bar}", _examples(need.examples_for_epsilon), f"there are {result.n_examples:,}"),
-        ("Gap between two models that can be told", page.points_text(need.gap_now), power),
+        ("Gap between two models that can be told", unit.gap(need.gap_now), power),
     )
 
 
@@ -158,7 +162,7 @@ def _meaning(result: Budget) -> page.Rows:
     return page.kept_facts(
         *_error_bar(result),
         *(() if result.pool is None else board.order(result.pool)),
-        ("Narrowest error bar of one model", None if one is None else page.bar_text(one)),
+        ("Narrowest error bar of one model", None if one is None else Unit.of(result).bar(one)),
     )
 
 
@@ -166,16 +170,17 @@ def _error_bar(result: Budget) -> page.Rows:
     """The error bar that holds for all."""
     if result.pool is None:
         return ()
-    bar, union = result.error_bar, result.pool.epsilon["union"]
+    unit, bar, union = Unit.of(result), result.error_bar, result.pool.epsilon["union"]
     narrower = bar < union or result.testable.similarity is not None
     less = f"{page.share_text(1 - bar / union)} less than" if narrower else "as"
-    told = f"±{bar:.5f} with probability {page.sure_text(result.delta)}, {less} by the union bound (±{union:.5f})"
+    own, other = (unit.bar(width, full=True) for width in (bar, union))
+    told = f"{own} with probability {page.sure_text(result.delta)}, {less} by the union bound ({other})"
     return ((f"Error bar for the {result.n_models:,} models", told),)
 
 
 def _needed(result: Budget) -> page.Rows:
     """Examples for the error bar and for a gap, and the gap that can be told now."""
-    need, n = result.needed, result.n_examples
+    unit, need, n = Unit.of(result), result.needed, result.n_examples
     if result.too_few:
         return ()
 
@@ -186,11 +191,11 @@ def _needed(result: Budget) -> page.Rows:
     both = " on the examples that both have" if result.pool is not None and result.pool.n_missing else ""
     part = f", parting on {page.percent(need.disagreement)} of examples" if isinstance(result, BudgetResult) else ""
     who = "one such model" if need.n_models == 1 else f"{need.n_models:,} models like these at once"
-    first = f"{compared(need.examples_for_first)} ({need.first_gap or 0:.4g} apart{both})"
+    first = f"{compared(need.examples_for_first)} ({unit.gap(need.first_gap or 0)} apart{both})"
     return page.kept_facts(
-        (f"Examples for ±{need.epsilon:g}", f"{compared(need.examples_for_epsilon)} ({who})"),
-        ("Gap that can be told now", f"{page.scientific(need.gap_now)} (two models named beforehand, {power}{part})"),
-        (f"Examples for a gap of {need.gap:g}", compared(need.examples_for_gap)),
+        (f"Examples for {unit.bar(need.epsilon)}", f"{compared(need.examples_for_epsilon)} ({who})"),
+        ("Gap that can be told now", f"{unit.gap(need.gap_now)} (two models named beforehand, {power}{part})"),
+        (f"Examples for a gap of {unit.gap(need.gap)}", compared(need.examples_for_gap)),
         ("Examples, first from second", None if need.first_gap is None else first),
     )
 
@@ -218,13 +223,13 @@ def _beside(result: Budget) -> page.Rows:
 
 def _went_in(result: Budget) -> page.Rows:
     """Models, examples, groups, and what was asked for."""
-    pool, groups, rows = result.pool, result.example_groups, list[tuple[str, str | None]]()
+    pool, groups, unit, rows = result.pool, result.example_groups, Unit.of(result), list[tuple[str, str | None]]()
     if isinstance(result, BudgetResult) and pool is None:
-        rows += [("Error, as stated", f"{result.mean_error:.4f}"), *_beside(result)]
+        rows += [("Error, as stated", unit.value(result.mean_error)), *_beside(result)]
     if pool is not None:
         what, cells = ("Error", "predictions") if isinstance(pool, PoolResult) else ("Score", "cells")
-        mean, least, most = (f"{value:.4f}" for value in (pool.values.mean(), pool.values.min(), pool.values.max()))
-        rows.append((f"{what}, mean over models", f"{mean} ({least} to {most})"))
+        ends = unit.between(pool.values.min(), pool.values.max())
+        rows.append((f"{what}, mean over models", f"{unit.value(pool.values.mean())} ({ends})"))
         missing = page.of_text(pool.n_missing, pool.values.size * result.n_examples)
         left_out = ", left out (they must be missing by chance)" if pool.n_missing else ""
         rows.append((f"Missing {cells}", f"{missing}{left_out}"))
@@ -242,7 +247,7 @@ def _went_in(result: Budget) -> page.Rows:
         ]
     if result.groups_of_one is not None:
         rows.append(("Groups", f"{page.groups_of_one(result.n_examples)} ({page.quoted(result.groups_of_one)})"))
-    asked = f"±{result.epsilon:g} for all models at once, with probability {page.sure_text(result.delta)}"
+    asked = f"{unit.bar(result.epsilon)} for all models at once, with probability {page.sure_text(result.delta)}"
     return page.kept_facts(*rows, ("Scored by", result.scored_by), ("Asked for", asked))
 
 
@@ -274,7 +279,8 @@ def _rests_on(result: Budget) -> str:
 
 def _advice(result: Budget) -> dict[str, page.Points]:
     """What the numbers say, what must not be read into them, and what to do with them."""
-    pool, groups, bar = result.pool, result.example_groups, page.bar_text(result.epsilon)
+    pool, groups, unit = result.pool, result.example_groups, Unit.of(result)
+    bar = unit.bar(result.epsilon)
     flat = None if pool is None or np.ptp(pool.values) else pool.values[0]
     room, named = result.further_models, " --groups SPEC" if groups is not None and groups.named is not None else ""
     least = max((k for k in ROUND if k <= room), default=0)  # an alarm is of use while there is room
@@ -290,7 +296,8 @@ def _advice(result: Budget) -> dict[str, page.Points]:
         ),
         "What it does not mean": page.Points.of(
             (True, f"An error bar of {bar} on every model is not a ranking: two models less than "
-                   f"{2 * result.epsilon:g} apart may still be in the wrong order. Ranks need the paired comparison."),
+                   f"{unit.gap(2 * result.epsilon)} apart may still be in the wrong order. Ranks need the paired "
+                   "comparison."),
             (result.testable.naive_bayes,
              "The Naive Bayes number rests on Assumption A1: on examples that are not easy for all, models err "
              "independently. No data can promise that; where they contradict it, the table of every bound says so."),

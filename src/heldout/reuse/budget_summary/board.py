@@ -7,12 +7,14 @@ import math
 from collections.abc import Iterator
 
 from heldout import summary as page
+from heldout.reuse.budget_summary.unit import Unit
 from heldout.reuse.label_noise import LabelNoise, SecondLabels
 from heldout.reuse.leaderboard import Comparison, ScoreComparison
 from heldout.reuse.result import Budget, Pool, PoolResult
 
 ON_AVERAGE = ", right on average; for this leaderboard alone, go by the interval"
 OUTSIDE = ", right on average, yet outside of the interval here: go by that"
+POINTS = Unit(points=True)  # labels can be wrong only where answers are right or wrong
 OPEN, ALL, TOP = 30, 200, 50  # rows unfolded; pools up to this size are shown whole; rows of larger ones
 BOARD = "The leaderboard, with error bars that hold for all at once"
 BANDS = (
@@ -109,7 +111,7 @@ def _key(result: Budget, pool: Pool, sure: str) -> Iterator[page.Block]:
 
 def _who_is_first(pool: Pool, sure: str) -> page.Section:
     """The models that may be first, and among the top 3 and 10; what the winner's score is worth."""
-    winner, k, (low, high) = pool.winner, len(pool.names), pool.winner_interval
+    winner, k, (low, high), unit = pool.winner, len(pool.names), pool.winner_interval, Unit.of_pool(pool)
     how = ON_AVERAGE if low <= winner.corrected <= high else OUTSIDE if math.isfinite(winner.corrected) else ""
     facts = page.Facts.of(
         *(
@@ -117,10 +119,10 @@ def _who_is_first(pool: Pool, sure: str) -> page.Section:
             for t, found in pool.top.items()
             if t < k and (names := page.names_text(pool.named(found)))
         ),
-        ("Score of the first", f"{winner.score:.4f} ({page.quoted(winner.name)})"),
-        ("Its true score", f"{low:.4f} to {high:.4f} with probability {sure}, although it was chosen"),
-        ("Expected drop, fresh examples", page.fixed(winner.expected_drop)),
-        ("Score to expect", page.fixed(winner.corrected) + how),
+        ("Score of the first", f"{unit.value(winner.score)} ({page.quoted(winner.name)})"),
+        ("Its true score", f"{unit.between(low, high)} with probability {sure}, although it was chosen"),
+        ("Expected drop, fresh examples", unit.change(winner.expected_drop)),
+        ("Score to expect", unit.value(winner.corrected) + how),
     )
     note = page.Note(EXCLUDED.format(sure=sure, unit=pool.unit))
     fold = page.Fold(title="How models are excluded, and where the drop comes from", blocks=(note,))
@@ -137,10 +139,10 @@ def wrong_labels(pool: PoolResult) -> Iterator[page.Section]:
         caption = f"If {100 * noise.share:g}{page.PERCENT} of the labels ({noise.n_wrong:,}) are wrong"
         told = page.Table.of(caption, ("", "As measured", "At random", "Worst case"), _moved(noise))
         yield page.Section.of("If labels are wrong", told, page.Facts(_noise_facts(noise)), printed=True)
-        columns["True error, at random"] = _percents(noise.true_errors)
+        columns[f"True error, at random,{page.PERCENT}"] = _percents(noise.true_errors)
     if second is not None:
         yield page.Section.of("By the second labels", page.Facts(_second_facts(second)), printed=True)
-        columns["Error, second labels"] = _percents(second.second_errors)
+        columns[f"Error, second labels,{page.PERCENT}"] = _percents(second.second_errors)
         columns |= {"Place": [*map(str, second.ranks)], "Place, second labels": [*map(str, second.second_ranks)]}
     rows, caption = list(zip(*columns.values(), strict=True)), "With wrong labels taken off, or by both sets of labels"
     best, more = [rows[i] for i in pool.order[:TOP].tolist()], max(0, s.n_models - TOP)
@@ -161,8 +163,8 @@ def _moved(noise: LabelNoise) -> Iterator[tuple[str, ...]]:
     """Error bar, budget and comparisons: as measured, at random, in the worst case."""
     bars = (noise.error_bar, noise.error_bar_random, noise.error_bar_worst)
     models = (noise.models, noise.models_random, noise.models_worst)
-    yield "Error bar for all", *(f"±{bar:.5f}" for bar in bars)
-    yield f"Models that fit at ±{noise.epsilon:g}", *(page.exact_text(count) for count in models)
+    yield "Error bar for all", *(POINTS.bar(bar, full=True) for bar in bars)
+    yield f"Models that fit at {POINTS.bar(noise.epsilon)}", *(page.exact_text(count) for count in models)
     if noise.n_significant is not None:
         yield "Pairs told apart", f"{noise.n_significant:,}", "–", f"{noise.n_significant_worst:,}"
 
@@ -170,7 +172,10 @@ def _moved(noise: LabelNoise) -> Iterator[tuple[str, ...]]:
 def _noise_facts(noise: LabelNoise) -> page.Rows:
     few = f"{page.names_text(noise.too_good)}; there, labels are not wrong at random, or fewer are"
     return page.kept_facts(
-        ("True errors, at random", f"(error - {noise.share:g}) / {noise.factor:.4g}: the order stays"),
+        (
+            "True errors, at random",
+            f"(error - {100 * noise.share:g}{page.PERCENT}) / {noise.factor:.4g}: the order stays",
+        ),
         ("Differences, at random", f"{1 / noise.factor:.3g} times as large"),
         ("First keeps its lead below", f"{page.share_text(noise.first_safe_below)} of wrong labels"),
         ("Fewer errors than wrong labels", few if noise.too_good else None),
@@ -185,7 +190,7 @@ def _second_facts(second: SecondLabels) -> page.Rows:
     return (
         ("Second labels", second.source),
         ("Labels that differ", f"{second.n_changed:,} of {second.n_examples:,}: {within}"),
-        ("Errors change by", f"{min(change):+.4f} to {max(change):+.4f}"),
+        ("Errors change by", " to ".join(POINTS.change(end, sign=True) for end in (min(change), max(change)))),
         ("Places change by, at most", f"{moved} (Kendall’s tau {page.fixed(second.kendall, 3)})"),
         ("Pairs told apart", f"{second.n_significant:,} by the first labels, {second.n_second:,} by the second"),
         ("By both", f"{second.n_both:,} the same way, {second.n_turned:,} the other way round"),

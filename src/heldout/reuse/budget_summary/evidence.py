@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from heldout import summary as page
 from heldout.reuse.alike import Alike, Clustered, thinned
 from heldout.reuse.bounds import LARGEST, TestableModels
+from heldout.reuse.budget_summary.unit import Unit
 from heldout.reuse.curves import Curve
 from heldout.reuse.result import BudgetResult, PoolResult
 
+POINTS = Unit(points=True)  # all of this is of answers that are right or wrong
 DECADES = 3  # above the marked points that curves are drawn
 STYLES: dict[str, page.Style] = {"union": "a", "similarity": "b", "naive_bayes": "c"}
 TITLES = {"union": "Union bound (2)", "similarity": "Similarity union bound (3)", "naive_bayes": "Naive Bayes (15)"}
@@ -51,10 +53,11 @@ def bounds(result: BudgetResult) -> Iterator[page.Section]:
     chosen = 0 if result.testable.similarity is None else 1
     table = page.Table.of("All bounds", columns, rows, chosen=chosen, role="the answer")
     yield page.Section.of("Every bound", table, page.Facts(_facts(result)), printed=True, anchor="bounds")
+    error = POINTS.value(result.mean_error)
     told = (
         "Numbers in brackets are the equations of the paper. Models that fit are like those of the pool, with their "
-        f"errors and similarities. **Were all equal** is the paper’s plug-in: mean error {result.mean_error:.4f} and "
-        f"mean similarity {result.mean_similarity:.4f} for every model, of which far more may fit."
+        f"errors and similarities. **Were all equal** is the paper’s plug-in: mean error {error} and mean similarity "
+        f"{result.mean_similarity:.4f} for every model, of which far more may fit."
     )
     rests_on = tuple((TITLES[name], text) for name, text in (IN_GROUPS if grouped else RESTS_ON).items())
     theorems = () if pool is None or grouped else _theorems(pool)
@@ -82,13 +85,13 @@ def _facts(result: BudgetResult) -> page.Rows:
 def _theorems(pool: PoolResult) -> page.Rows:
     """Theorem 2 on the pool's own cover, and what adaptive use would need; both are for independent examples."""
     t, k = pool.theorem2, pool.similarity.n_models
-    four, five, six = (page.bar_text(t[name], full=True) for name in ("epsilon", "equation_5", "equation_6"))
+    four, five, six = (POINTS.bar(t[name], full=True) for name in ("epsilon", "equation_5", "equation_6"))
     covered = (
         f"{four} by (4), at eta = {page.fixed(t['eta'], 3)}, where {page.fixed(t['cover'], 0)} of the {k:,} models "
         f"cover the rest; {five} by (5), {six} by (6). It shows how things grow; exact tails are far narrower."
     )
     adaptive = (
-        f"{page.bar_text(pool.adaptive, full=True)} (nothing at all from ±100 points on) if each of the {k:,} models "
+        f"{POINTS.bar(pool.adaptive, full=True)} (nothing at all from ±100 points on) if each of the {k:,} models "
         "had been chosen after seeing the exact scores of those before it (alpha = 0, whatever their similarity). "
         "Anything better needs the cover of all that might have been submitted, which the models seen do not show."
     )
@@ -100,7 +103,7 @@ def depends(result: BudgetResult) -> page.Section:
     title, equal, eta, epsilon = "What the budget depends on", result.equal, result.by_similarity, result.by_epsilon
     if equal is None or eta is None or epsilon is None:
         return page.Section.of(title)
-    bar, alike = page.bar_text(result.epsilon), page.fixed(result.mean_similarity, 3)
+    bar, alike = POINTS.bar(result.epsilon), page.fixed(result.mean_similarity, 3)
     by_similarity = _curve(
         equal,
         eta,
@@ -118,7 +121,7 @@ def depends(result: BudgetResult) -> page.Section:
         caption=f"At similarity {alike} (figure 2, right). A little more room for error buys a great many models.",
         x=f"error bar in percentage points (dashed: asked for, {bar})",
     )
-    error = page.percent(result.mean_error, 2)
+    error = POINTS.value(result.mean_error)
     told = f"For models that all have the error {error}, as the paper assumes. Where none fits there is no curve."
     drawn = tuple(chart for chart in (by_similarity, by_epsilon) if chart is not None)
     return page.Section.of(title, told, page.SideBySide(charts=drawn) if drawn else None)
