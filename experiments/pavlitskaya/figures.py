@@ -22,8 +22,8 @@ KINDS = {  # what is perturbed: title, and what the strengths are
     "pmv": ("PMV: labels trained on", "share of wrong labels"),
     "ptv": ("PTV: true labels", "share of wrong labels"),
     "spatial": ("moves (spatial attacks)", "pixels, and turns of as many degrees"),
-    "fgsm": ("FGSM", "step, of 255"),
-    "gaussian": ("noise on pixels", "standard deviation, of 255"),
+    "fgsm": ("FGSM", "step size / 255"),
+    "gaussian": ("noise on pixels", "standard deviation / 255"),
 }
 BLUE, ORANGE = "tab:blue", "tab:orange"
 

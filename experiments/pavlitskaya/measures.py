@@ -154,14 +154,14 @@ def apart(result: MemorizationResult, family: str, metric: Metric) -> tuple[int,
 
 
 def apart_pairs(result: MemorizationResult, family: str, metric: Metric) -> dict[tuple[str, str], bool]:
-    """Which of the 16 pairs have intervals that do not overlap, and whether in that order."""
+    """Which of the 16 pairs have intervals that do not overlap, and whether in that order; all have to be there."""
     found = {}
     for a, b in itertools.product(*([f"C{i}" for i in which] for which in SIZES.values())):
-        large, small = (estimate(result, f"{family}-{k}", metric) for k in (a, b))
-        if metric == ("pmv", "k_S"):
-            large, small = small, large
-        if large.high < small.low or small.high < large.low:
-            found[a, b] = large.high < small.low
+        less, more = (estimate(result, f"{family}-{k}", metric) for k in (a, b))  # of memory, in that order
+        if metric == METRICS[0]:
+            less, more = more, less  # by the slope of PMV small ones are more memory
+        if less.high < more.low or more.high < less.low:
+            found[a, b] = less.high < more.low
     return found
 
 

@@ -1,6 +1,7 @@
-"""What README.md says of the tables in sentences with numbers: counted here, so that none of them is typed there.
+"""What README.md says of the tables in sentences: results are counted here, so that none of them is typed there.
 
-Words that the numbers could make false are checked: `if_so` stops where results no longer bear them out.
+Between `<!-- name -->` and `<!-- end of name -->` of README.md stands what the function of that name returns (tables.py).
+Words that results could make false go through `if_so`, which stops where they no longer hold.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Sequence
 import measures
 import numpy as np
 from curves import corruptions, under_corruptions
-from measures import Metric, Sizes
+from measures import FIT, Metric, Sizes
 from published import GAPS, METRICS
 from runs import FAMILIES, OTHERS, Noise, Runs
 from scipy.stats import ttest_rel
@@ -22,9 +23,15 @@ from heldout import MemorizationResult
 from heldout.statistics import holm
 
 COUNTS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+KINDS = {"spatial": "moves", "fgsm": "FGSM", "gaussian": "noise on pixels"}
+LABELS = {"lenet-mnist": "LeNet on MNIST", "lenet-cifar": "on CIFAR-10", "mobilenet-mnist": "MobileNet on MNIST",
+          "mobilenet-cifar": "on CIFAR-10"}  # fmt: skip
 LEVEL = 0.05
 NETWORK, FIRST = "resnet-C5", 5  # trained in two ways with label noise; pairs that there were when more were asked for
 MEASURES = ("PMV", "PTV", "all wrong labels learned", "those at the highest rate")  # of measures.slopes and learned
+
+
+# --- words -------------------------------------------------------------------------------------------
 
 
 def counted(n: int) -> str:
@@ -37,6 +44,11 @@ def of_all(n: int, most: int) -> str:
     return f"{counted(n)} of {counted(most)}"
 
 
+def do(n: int, one: str, several: str) -> str:
+    """So many, and what they do."""
+    return f"{counted(n)} {one if n < 2 else several}"
+
+
 def listed(names: Sequence[str]) -> str:
     return " and ".join([", ".join(names[:-1])] * (len(names) > 1) + list(names[-1:]))
 
@@ -47,6 +59,10 @@ def but(names: Sequence[str]) -> str:
 
 def numbers(values: Sequence[float]) -> str:
     return listed([f"{v:.2f}" for v in values])
+
+
+def titled(metric: Metric) -> str:
+    return f"{metric[1]} of {KINDS[metric[0]]}" if metric[0] in KINDS else metric[0].upper()
 
 
 def if_so(words: str, so: bool) -> str:
@@ -73,9 +89,9 @@ def with_noise(runs: Runs, first: str, second: str) -> list[tuple[Trained, Train
     return sorted((pair for pair in pairs if all(len(t.rates) > 1 for t in pair)), key=lambda pair: pair[0].seed)
 
 
-def measured(pairs: list[tuple[Trained, Trained]]) -> np.ndarray:
-    """(pairs, 2, MEASURES)."""
-    return np.array([[(*measures.slopes(t), *measures.learned(t)) for t in pair] for pair in pairs])
+def values(pairs: list[tuple[Trained, Trained]]) -> np.ndarray:
+    """(2, pairs, MEASURES)."""
+    return np.array([[(*measures.slopes(t), *measures.learned(t)) for t in way] for way in zip(*pairs, strict=True)])
 
 
 def by_rate(t: Trained) -> np.ndarray:
@@ -86,40 +102,49 @@ def by_rate(t: Trained) -> np.ndarray:
 def two_ways(runs: Runs) -> str:
     """Of the same seeds trained by fused.py and by plain networks, and by these in float32."""
     pairs = with_noise(runs, "plain", "fused")
-    plain, fused = measured(pairs).swapaxes(0, 1)
-    less, n = fused - plain, len(pairs)
+    plain, fused = values(pairs)
+    more, n = fused - plain, len(pairs)
     ahead = sum(by_rate(b) > by_rate(a) for a, b in pairs)
     p = [float(v) for v in ttest_rel(fused, plain).pvalue]
     stand = [name for name, v in zip(MEASURES, holm(p), strict=True) if v < LEVEL]
     early, late = slice(FIRST), slice(FIRST, None)
     p_early, p_late = (float(ttest_rel(fused[some, 3], plain[some, 3]).pvalue) for some in (early, late))
-    single, beside = measured(with_noise(runs, "float32", "fused"))[:, :, 3].T
-    half = np.diff(measured(with_noise(runs, "float32", "plain"))[:, :, 3])[:, 0]
-    fresh = {family: np.array([b.clean[part] - a.clean[part] for a, b in measures.both_ways(runs)
-                               if a.network.startswith(family) and measures.regularised(a.network) >= regularised
-                               for part in ("val", "test")])
-             for family, regularised in (("vgg", True), ("resnet", False))}  # fmt: skip
+    float32, beside = values(with_noise(runs, "float32", "fused"))[:, :, 3]
+    half = np.diff(values(with_noise(runs, "float32", "plain"))[:, :, 3], axis=0)[0]
+    spread = if_so("Seeds differ by more than the two ways", np.ptp(plain[:, 3]) > abs(more[:, 3]).max())
+    title = f"{FAMILIES[NETWORK.split('-')[0]]} {NETWORK.split('-')[1]}"
     return bullets(
-        f"With label noise, ResNet C5 ({counted(n)} seeds): with half of the labels wrong `fused.py` learned more of "
-        f"the wrong ones in {of_all(ahead[-1], n)}, by {less[:, 3].mean():.2f} in the mean, and its PMV slope is more "
-        f"memory in {of_all((less[:, 0] < 0).sum(), n)}. At the lower rates it is ahead in {counted(min(ahead[:-1]))} "
-        f"to {counted(max(ahead[:-1]))}. PTV is larger in {of_all((less[:, 1] > 0).sum(), n)}.",
+        f"With label noise, {title} ({counted(n)} seeds): with half of the labels wrong `fused.py` learned more of "
+        f"the wrong ones in {of_all(ahead[-1], n)}, by {more[:, 3].mean():.2f} in the mean, and its PMV slope is more "
+        f"memory in {of_all((more[:, 0] < 0).sum(), n)}. At the lower rates it is ahead in {counted(min(ahead[:-1]))} "
+        f"to {counted(max(ahead[:-1]))}. PTV is larger in {of_all((more[:, 1] > 0).sum(), n)}.",
         f"Of the p of these pairs (below them; Student's, each of four measures by itself) "
-        f"{counted(sum(v < LEVEL for v in p))} are below {LEVEL}; with all four counted **{listed(stand) or 'none'}**. "
-        f"By the first {counted(FIRST)} pairs that of the highest rate {if_so('stood', 4 * p_early < LEVEL)} "
-        f"({less[early, 3].mean():.3f}, p "
-        f"{p_early:.3f}), for which more were trained: by these {counted(n - FIRST)} alone it is "
-        f"{less[late, 3].mean():.3f}, p {p_late:.2f}.",
-        f"Seeds differ by more than the two ways: plain networks learned from {plain[:, 3].min():.2f} to "
-        f"{plain[:, 3].max():.2f} of their wrong labels at the highest rate.",
-        f"In float32 throughout ({counted(len(single))} seeds) plain networks learned fewer of the wrong labels at the "
-        f"highest rate than `fused.py` in {of_all((beside > single).sum(), len(single))}, by "
-        f"{(beside - single).mean():.2f} in the mean, and fewer than in bfloat16 in "
+        f"{do(sum(v < LEVEL for v in p), 'is', 'are')} below {LEVEL}; **with all four counted {listed(stand) or 'none'} "
+        f"is.** By the first {counted(FIRST)} pairs that of the highest rate {if_so('was', 4 * p_early < LEVEL)} "
+        f"({more[early, 3].mean():.3f}, p {p_early:.3f}), because of which more were trained: by these "
+        f"{counted(n - FIRST)} alone it is {more[late, 3].mean():.3f}, p {p_late:.2f}.",
+        f"{spread}: plain networks learned from {plain[:, 3].min():.2f} to {plain[:, 3].max():.2f} of their wrong labels "
+        "at the highest rate.",
+        f"In float32 throughout ({counted(len(float32))} seeds) plain networks learned fewer of the wrong labels at the "
+        f"highest rate than `fused.py` in {of_all((beside > float32).sum(), len(float32))}, by "
+        f"{(beside - float32).mean():.2f} in the mean, and fewer than in bfloat16 in "
         f"{of_all((half > 0).sum(), len(half))}.",
-        f"Without label noise ResNets trained in two ways are within {100 * abs(fresh['resnet']).max():.1f} points of "
-        f"each other on fresh images, {if_so('in both directions', np.ptp(np.sign(fresh['resnet'])) == 2)}. "
-        f"Regularised VGGs by `fused.py` are right on {100 * fresh['vgg'].min():.1f} to "
-        f"{100 * fresh['vgg'].max():.1f} points more of them, one pair of C5 and of C7 each.",
+        fresh_images(runs),
+    )
+
+
+def fresh_images(runs: Runs) -> str:
+    """What networks without label noise that were trained in two ways are right on beyond their training images."""
+    pairs = measures.both_ways(runs)
+    resnets = [pair for pair in pairs if pair[0].network.startswith("resnet")]
+    vggs = [pair for pair in pairs if pair[0].network.startswith("vgg") and measures.regularised(pair[0].network)]
+    far, more = (np.array([[b.clean[part] - a.clean[part] for part in ("val", "test")] for a, b in some])
+                 for some in (resnets, vggs))  # fmt: skip
+    return (
+        f"Without label noise ResNets trained in two ways are within {100 * abs(far).max():.1f} points of each other on "
+        f"fresh images, {if_so('in both directions', far.min() < 0 < far.max())}. Regularised VGGs by `fused.py` are "
+        f"right on {100 * more.min():.1f} to {100 * more.max():.1f} points more of them, in {counted(len(vggs))} pairs "
+        f"({listed([pair[0].network.split('-')[1] for pair in vggs])})."
     )
 
 
@@ -127,10 +152,8 @@ def two_ways(runs: Runs) -> str:
 
 
 def named(s: Sizes) -> str:
-    kind = {"spatial": "of moves", "fgsm": "of FGSM", "gaussian": "of noise"}.get(s.metric[0])
     family, large = s.large.split("-")
-    pair = f"{FAMILIES[family]} {large} and {s.small.split('-')[1]}"
-    return f"{s.metric[1]} {kind} ({pair})" if kind else f"{s.metric[0].upper()} ({pair})"
+    return f"{titled(s.metric)} ({FAMILIES[family]} {large} and {s.small.split('-')[1]})"
 
 
 def with_all_counted(found: list[Sizes]) -> dict[tuple[str, Metric], float]:
@@ -139,32 +162,38 @@ def with_all_counted(found: list[Sizes]) -> dict[tuple[str, Metric], float]:
     return {(s.large, s.metric): v for s, v in zip(found, p, strict=True)}
 
 
+def pairs_of(found: list[Sizes], metric: Metric) -> str:
+    """In how many pairs of each family fewer images are more memory."""
+    told = []
+    for family, label in FAMILIES.items():
+        some = [s for s in found if s.metric == metric and s.large.startswith(family)]
+        n = sum(s.fewer is True for s in some)
+        told += [f"{of_all(n, len(some))} pairs of {label}s" if n else f"no pair of {label}s"] * bool(some)
+    return listed(told)
+
+
 def by_size(found: list[Sizes]) -> str:
     """Whether networks of fewer images have memorised more."""
-    told, p = {}, with_all_counted(found)
-    for metric in METRICS[:2]:
-        own = [(label, [s for s in found if s.metric == metric and s.large.startswith(family)])
-               for family, label in FAMILIES.items()]  # fmt: skip
-        counts = [f"{of_all(sum(s.fewer is True for s in some), len(some))} pairs of {label}s"
-                  for label, some in own if some]  # fmt: skip
-        told[metric[0]] = " and ".join(counts)
-    noise = [s for s in found if s.metric in METRICS[:2] and s.fewer]
+    pmv, ptv = ([s for s in found if s.metric == metric] for metric in METRICS[:2])
     moved = [s for s in found if s.metric not in METRICS[:2]]
+    noise = [s for s in (*pmv, *ptv) if s.fewer]
     fewer, more, apart = ([s for s in moved if s.fewer is said] for said in (True, False, None))
-    either = [*fewer, *more]
-    yes = if_so("By label noise, yes", all(s.fewer is not False for s in found if s.metric in METRICS[:2]))
+    either, p = [*fewer, *more], with_all_counted(found)
+    yes = if_so("By label noise, yes", all(s.fewer for s in ptv) and any(s.fewer for s in pmv))
     no = if_so("Perturbed images do not show it", not fewer)
     weak = [named(s) for s in noise if not s.family_wise]
     alone = [named(s) for s in noise if p[s.large, s.metric] >= LEVEL]
+    stand = sum(s.family_wise for s in either)
+    left = sum(p[s.large, s.metric] < LEVEL for s in either)
     return paragraphs(
-        f"**{yes}: by PTV in {told['ptv']}; by PMV in {told['pmv']}.** Of these "
+        f"**{yes}: by PTV in {pairs_of(found, METRICS[1])}; by PMV in {pairs_of(found, METRICS[0])}.** Of these "
         f"{counted(len(noise))} rows all{but(weak)} stand family-wise, and all{but(alone)} by seeds with all "
         f"{len(found)} rows counted.",
-        f"**{no}:** of their {len(moved)} rows {len(apart)} are not told apart, "
-        f"{counted(len(more))} say the opposite and {counted(len(fewer))} say so, each at 5 % by itself. Family-wise "
-        f"{counted(sum(s.family_wise for s in either))} of them stand: with at most four degrees of freedom and 28 "
-        f"pairs of networks only far larger differences could. By seeds, with all {len(found)} rows counted, "
-        f"{counted(sum(p[s.large, s.metric] < LEVEL for s in either))} of these {counted(len(either))} stand.",
+        f"**{no}:** of their {len(moved)} rows {len(apart)} are not told apart, {do(len(more), 'says', 'say')} the "
+        f"opposite and {do(len(fewer), 'says', 'say')} so, each at 5 % by itself. Family-wise "
+        f"{do(stand, 'of them stands', 'of them stand')}: with at most four degrees of freedom and "
+        f"{math.comb(8, 2)} pairs of networks only far larger differences could. By seeds, with all {len(found)} rows "
+        f"counted, {of_all(left, len(either))} stand.",
     )
 
 
@@ -174,13 +203,15 @@ def by_seeds(found: list[Sizes]) -> str:
     some = [s for s in found if s.fewer is None and s.alone < LEVEL]
     fewer = [s for s in some if (s.ours[1].value > s.ours[0].value) != (s.metric == METRICS[0])]
     over = [named(s) for s in found if s.fewer is not None and max(s.alone, s.unlike) >= LEVEL]
+    left = sum(p[s.large, s.metric] < LEVEL for s in some)
     return bullets(
         "By Welch's p, which does not take the trainings of both as spread alike, "
-        f"{counted(sum(s.alone < LEVEL <= s.unlike for s in found))} rows are above {LEVEL} that Student's has below.",
-        f"Student's p tells {counted(len(some))} rows apart that the comparison does not, "
-        f"{counted(sum(p[s.large, s.metric] < LEVEL for s in some))} of which with all {len(found)} rows counted: "
-        f"{counted(len(fewer))} with fewer images as more memory ({listed([named(s) for s in fewer])}) and "
-        f"{counted(len(some) - len(fewer))} with more. The comparison does not take both as spread alike, has fewer "
+        f"{do(sum(s.alone < LEVEL <= s.unlike for s in found), 'row is', 'rows are')} above {LEVEL} that Student's has "
+        "below.",
+        f"Student's p is below {LEVEL} for {do(len(some), 'row', 'rows')} that the comparison does not tell apart. In "
+        f"{counted(len(fewer))} of them fewer images are more memory ({listed([named(s) for s in fewer])}), in "
+        f"{counted(len(some) - len(fewer))} more images. With all {len(found)} rows counted "
+        f"{do(left, 'of them stands', 'of them stand')}. The comparison does not take both as spread alike, has fewer "
         "degrees of freedom and allows for other images and, by k_max, for the choice of the steepest step. Of the "
         f"rows that it tells apart {listed(over) or 'none'} has a p by seeds above {LEVEL}, by either test.",
     )
@@ -203,17 +234,12 @@ def ranks(result: MemorizationResult) -> str:
         low, high = measures.by_single_seeds(result, f, m)
         single.append(f"{r:+.2f} is {low:+.2f} to {high:+.2f} ({FAMILIES[f]}, {titled(m)})")
     return paragraphs(
-        f"**Of {len(p)} rank correlations with the published values {counted(len(below))} have a p below {LEVEL}, "
+        f"**Of {len(p)} rank correlations with the published values {do(len(below), 'has', 'have')} a p below {LEVEL}, "
         f"where chance gives {LEVEL * len(p):.1f}, and with all counted "
         f"{counted(sum(v < LEVEL for v in holm(list(p.values()))))}** (`results/tables.md`; by label noise in the "
         f"first table above): {'; '.join(told)}. Their p take our values as exact. With one training of each network "
         f"(the middle 90 % of all ways to take one) {', '.join(single)}."
     )
-
-
-def titled(metric: Metric) -> str:
-    kind = {"spatial": "moves", "fgsm": "FGSM", "gaussian": "noise on pixels"}.get(metric[0])
-    return f"{metric[1]} of {kind}" if kind else metric[0].upper()
 
 
 def order(result: MemorizationResult) -> str:
@@ -223,25 +249,27 @@ def order(result: MemorizationResult) -> str:
         for family, label in FAMILIES.items():
             right = measures.in_order(list(measures.ours(result, family, metric).values()), metric)
             apart = measures.apart_pairs(result, family, metric)
-            line = (f"By {titled(metric)} {right} of 16 pairs of {label}s are in that order; of those that our "
-                    f"intervals tell apart {sum(apart.values())} are and {len(apart) - sum(apart.values())} are not"
-                    )  # fmt: skip
+            so = sum(apart.values())
+            line = (f"By {titled(metric)} {right} of 16 pairs of {label}s are in that order. Of those that our intervals "
+                    f"tell apart {so} are and {len(apart) - so} are not")  # fmt: skip
             if family == "vgg":
                 loose = [so for (_, small), so in apart.items() if small != "C5"]
-                line += (f", of which {sum(loose)} and {len(loose) - sum(loose)} rest on C6, C7 or C8, which do not "
-                         "fit labels of which many are wrong")  # fmt: skip
+                line += (f"; {sum(loose)} and {len(loose) - sum(loose)} of these rest on C6, C7 or C8, which do not fit "
+                         "labels of which many are wrong")  # fmt: skip
             lines.append(line + ".")
     return bullets(*lines)
 
 
 def labels(runs: Runs) -> str:
     """How many of their wrong labels some networks have learned."""
-    least = [f"{name.split('-')[1]} {runs.noise(name).learned.min():.2f}" for name in ("vgg-C2", "vgg-C4")]
+    noise = {name.split("-")[1]: runs.noise(name) for name in ("vgg-C2", "vgg-C4")}
+    least = [f"{name} {found.learned.min():.2f}" for name, found in noise.items()]
+    most = if_so("learn most of their wrong labels at every rate", all(v.learned.min() > 0.5 for v in noise.values()))
+    short = if_so("neither has fitted them all", all(v.given[-1] < FIT for v in noise.values()))
     mobile = sorted(runs.noise("mobilenet-cifar").trained, key=lambda t: by_rate(t)[-1])
     return bullets(
-        "Of the unregularised VGGs C2 and C4 learn most of their wrong labels at every rate, in fewer than 250 epochs, "
-        f"at a larger learning rate than published (at least, means over seeds: {listed(least)}). With half of the "
-        "labels wrong neither has fitted them all.",
+        f"Of the unregularised VGGs C2 and C4 {most}, in fewer than 250 epochs, at a larger learning rate than published "
+        f"(at least, means over seeds: {listed(least)}). With half of the labels wrong {short}.",
         "MobileNet on CIFAR-10 is cut short: with half of the labels wrong its seeds had learned "
         f"{numbers([by_rate(t)[-1] for t in mobile])} of the wrong ones, so that their PMV slopes are "
         f"{numbers([measures.slopes(t)[0] for t in mobile])}.",
@@ -258,24 +286,17 @@ def others(runs: Runs, result: MemorizationResult) -> str:
         on_training, validation, _ = measures.accuracies(runs.noise(name).trained)
         gaps[name] = on_training - validation
         ptv[name] = measures.value(result, name, METRICS[1])
-    told = [f"{label} {gaps[name]:.1f} points" for name, label in NAMED.items()]
-    by_ptv = [f"{label} {ptv[name]:.2f} ({theirs(name)})" for name, label in NAMED.items()]
+    told = [f"{label} {gaps[name]:.1f} points" for name, label in LABELS.items()]
+    by_ptv = [f"{label} {ptv[name]:.2f} ({measures.published_of(name)[1]:.2f})" for name, label in LABELS.items()]
+    epochs = max(t.epochs for t in runs.noise("lenet-mnist").trained)
     so = min(gaps[n] for n in OTHERS if "cifar" in n) > 10 > 2 > max(gaps[n] for n in OTHERS if "mnist" in n)
     return bullets(
         "The paper concludes that LeNet and MobileNet overfit CIFAR-10 and not MNIST. "
         f"{if_so('By the gap of training and validation images so do ours', so)}: {listed(told)} (published of LeNet: "
         f"{100 * GAPS['lenet-mnist']:.1f} and {100 * GAPS['lenet-cifar']:.1f}). By PTV "
-        f"{if_so('LeNet has memorised much of MNIST, too', ptv['lenet-mnist'] > 0.5)}, trained for 100 epochs (the "
+        f"{if_so('LeNet has memorised much of MNIST, too', ptv['lenet-mnist'] > 0.5)}, trained for {epochs} epochs (the "
         f"paper does not say for how many): {listed(by_ptv)}, published in brackets."
     )
-
-
-NAMED = {"lenet-mnist": "LeNet on MNIST", "lenet-cifar": "on CIFAR-10", "mobilenet-mnist": "MobileNet on MNIST",
-         "mobilenet-cifar": "on CIFAR-10"}  # fmt: skip
-
-
-def theirs(name: str) -> str:
-    return f"{measures.published_of(name)[1]:.2f}"
 
 
 def corrupted(runs: Runs) -> str:
@@ -286,15 +307,21 @@ def corrupted(runs: Runs) -> str:
         own = {i: found[f"{family}-C{i}"] for i in range(1, 9)}
         accuracy, share = (separated({i: v / whole(v) for i, v in own.items()})
                            for whole in (np.ones_like, lambda v: v[:, :1]))  # fmt: skip
-        told.append(
-            f"{label}s in the mean of all fifteen at {severities(accuracy[0])} (as shares of the accuracy without any "
-            f"at {severities(share[0])}), by single kinds in {accuracy[1]} of {15 * 5} cases (as shares in {share[1]})"
+        kinds = (
+            f"by single kinds in {accuracy[1]} of {15 * 5} cases (as shares of the accuracy without any in {share[1]})"
         )
-    seeds = [f"{name.split('-')[1]} {counted(len(some))}" for name, some in several.items() if name.startswith("vgg")]
+        told.append(
+            f"those of {label}s in the mean of all fifteen at {severities(accuracy[0])} (as shares at "
+            f"{severities(share[0])}), {kinds}" if accuracy[0].any() or accuracy[1] else f"those of {label}s never"
+        )  # fmt: skip
+    seeds = [f"{label}s " + (counted(n.pop()) if len(n) == 1 else f"one to {counted(max(n))}") for label, n in (
+        (label, {len(some) for name, some in several.items() if name.startswith(family)})
+        for family, label in FAMILIES.items()
+    )]  # fmt: skip
     return bullets(
-        "Under corruptions (figure 2) all networks of 5,000 images are above, or by single kinds all above or all "
-        f"below, all of 45,000: {'; '.join(told)}. The paper says that the two groups differ, not enough to tell "
-        f"networks apart. There are no intervals: of the ResNets three trainings count, of VGG {listed(seeds)}."
+        "Figure 2: do corruptions set the networks of 5,000 images apart from all of 45,000 (above them; by single kinds "
+        f"all above or all below)? {'; '.join(told).capitalize()}. The paper says that the two groups differ, not "
+        f"enough to tell networks apart. There are no intervals: few trainings count, of {listed(seeds)}."
     )
 
 
