@@ -159,13 +159,12 @@ def by_number(networks: Networks, name: str) -> dict[int, float]:
     return {size: float(np.mean([p_of(t) for t in averages(T, size)])) for size in sizes}
 
 
-def weaker_generators(folder: Path) -> dict[str, float]:
-    """Mean p of single networks on whole training sets, by every rule but `strongest`."""
-    return {
-        rule: single_p(T["train"], rule, radius)
-        for (rule, radius, aside), T in by_generator(folder)[1].items()
-        if rule != "strongest" and radius == 2 and not aside
+def generators_on_training(folder: Path) -> tuple[int, dict[str, float]]:
+    """How many networks have whole maps of whole training sets, and by every rule the mean of their p there."""
+    by_rule = {
+        rule: T["train"] for (rule, radius, aside), T in by_generator(folder)[1].items() if radius == 2 and not aside
     }
+    return max(map(len, by_rule.values()), default=0), {rule: single_p(T, rule, 2) for rule, T in by_rule.items()}
 
 
 # --- test pictures in training -----------------------------------------------------------------------

@@ -185,8 +185,11 @@ def must_hold(networks: Networks, folder: Path, audits: Audits) -> str:
     if whole := measures.p_on_training(networks, name, p_of):
         _, p = whole
         rows.append(["all training pictures: mean p by `strongest` below 0.05", f"{p:.3f}", p < 0.05])
-    if weaker := measures.weaker_generators(folder):
+    count, weaker = measures.generators_on_training(folder)
+    if count:
+        strongest = weaker.pop("strongest")
         told = ", ".join(f"{rule} {p:.2f}" for rule, p in weaker.items())
+        told += f" ({count} networks; `strongest` on these {strongest:.3f})"
         rows.append(["the weaker generators do not reject there", told, min(weaker.values()) >= 0.05])
     means = measures.by_number(networks, name)
     told = ", ".join(f"{p:.3f}" for p in means.values())
