@@ -671,13 +671,16 @@ def test_p_and_the_error_of_either_set(made_up):
     networks = Networks(made_up)
     of = [m for _, m in sorted(networks.groups["vgg-shift-e104-leak0"].items())]
     rows = [r.strip("| ").split(" | ") for r in against.with_error(networks).splitlines()[2:]]
-    row = next(r for r in rows if r[2:4] == ["control", "betting"])
-    p = np.array([evidence.p_of(m["control/T"], "betting") for m in of])
     errors = {part: np.array([m[f"{part}/error"].mean() for m in of]) for part in ("test", "control", "train")}
-    assert row[4:7] == [f"{100 * np.corrcoef(p, e)[0, 1]:+.1f}" for e in errors.values()]
-    lowest = [p[np.argmin(errors[part])] < 0.5 for part in ("test", "control")]
-    assert row[7:9] == [f"{int(low)} of 1" for low in lowest]
-    assert row[9] == f"{100 * np.mean(p < 0.5):.0f} %"
+    for told, p_by in (("betting", evidence.by_betting), ("bernstein, v1's U", evidence.p_by_v1)):
+        row = next(r for r in rows if r[2:4] == ["control", told])
+        p = np.array([p_by(m["control/T"]) for m in of])
+        assert row[4:7] == [f"{100 * np.corrcoef(p, e)[0, 1]:+.1f}" for e in errors.values()]
+        lowest = [p[np.argmin(errors[part])] < 0.5 for part in ("test", "control")]
+        assert row[7:9] == [f"{int(low)} of 1" for low in lowest]
+        assert row[9] == f"{100 * np.mean(p < 0.5):.0f} %"
+    by_v1 = [100 * np.corrcoef(p, errors[part])[0, 1] for part in ("control", "train")]
+    assert measures.with_errors(networks, "vgg-shift-e104-leak0")["control"] == pytest.approx(by_v1)
 
 
 def test_tables_of_v1_stand_beside_ours(made_up):

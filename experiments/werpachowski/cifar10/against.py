@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 import published
-from checks import difficulty
-from evidence import N_SUBSETS, averages, p_by_v1, p_of, subsets
+from checks import PARTS, difficulty
+from evidence import N_SUBSETS, averages, by_betting, p_by_v1, p_of, subsets
 from scipy.optimize import brentq
 
 from experiments.pages import table
 from heldout.statistics import bernstein_bound
 
 GROUPS = (1, 12, 25, 50, 125, 250, 625, 1250)  # as far as there are networks
-PARTS = ("test", "control")
 
 
 def groups(count: int) -> list[int]:
@@ -80,15 +79,15 @@ def with_error(networks: Any) -> str:
             continue
         error = networks.errors(f"{family}-leak0")
         lowest = {part: np.argsort(error[part], kind="stable")[: len(of) // 10] for part in PARTS}
-        for method in ("bernstein", "betting"):
+        for method, p_by in (("bernstein, v1's U", p_by_v1), ("betting", by_betting)):
             for part in PARTS:
-                p = np.array([p_of(m[f"{part}/T"], method) for m in of])
+                p = np.array([p_by(m[f"{part}/T"]) for m in of])
                 few = [f"{(p[low] < 0.5).sum()} of {len(low)}" for low in lowest.values()]
                 below = f"{100 * np.mean(p < 0.5):.0f} %"
                 told = [f"{c:+.1f}" for c in correlations(p, error.values())]
                 rows.append([f"{family}-leak0", str(len(of)), part, method, *told, *few, below])
     theirs = published.CORRELATION
-    rows.append(["v1, VGG-like", str(published.N), "test", "bernstein", f"{theirs['test']:+.1f}", "",
+    rows.append(["v1, VGG-like", str(published.N), "test", "bernstein, v1's U", f"{theirs['test']:+.1f}", "",
                  f"{theirs['train']:+.1f}", "almost all", "", ""])  # fmt: skip
     head = [
         "networks",

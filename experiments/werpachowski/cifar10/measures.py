@@ -9,14 +9,13 @@ from pathlib import Path
 import numpy as np
 import published
 from against import GROUPS, correlations, groups
-from checks import by_difficulty, by_generator, difference, single_p
+from checks import PARTS, by_difficulty, by_generator, difference, single_p
 from evidence import N_SUBSETS, averages, p_by_v1, p_of, subsets
 from kept import MAIN, Networks
 from scipy.stats import norm
 
 from heldout.statistics import ControlTestResult, control_test
 
-PARTS = ("test", "control")
 SIZES = (1_000, 2_000, 5_000)
 
 
@@ -136,10 +135,10 @@ def p_on_training(networks: Networks, name: str, p: Callable[[np.ndarray], float
 
 
 def with_errors(networks: Networks, name: str) -> dict[str, tuple[float, float]]:
-    """Correlation of p, per cent, with the error on the same pictures and with that on training pictures."""
+    """Correlation of p by v1's U, per cent, with the error on the same pictures and with that on training pictures."""
     error, found = networks.errors(name), {}
     for part in PARTS:
-        p = np.array([p_of(m[f"{part}/T"]) for m in networks.each(name)])
+        p = np.array([p_by_v1(m[f"{part}/T"]) for m in networks.each(name)])
         found[part] = tuple(correlations(p, [error[part], error["train"]]))
     return found
 

@@ -94,7 +94,7 @@ def p_values(networks: Networks) -> str:
         ("all 50,000 training", published.MEAN_P_ON_TRAINING, ""),
         (f"CIFAR-10.1, {published.N_NEW:,}", published.NEW_MEAN_P, "1"),
     ):
-        rows.append(["v1, VGG-like", "1", what, many, f"{mean}", median, *none])
+        rows.append(["v1, VGG-like, its U", "1", what, many, f"{mean}", median, *none])
     head = ["networks", "N", "pictures", "p-values", "Bernstein: mean p", "median", "share below 0.05"]
     head += ["betting: mean p", "median", "share below 0.05"]
     return table(head, rows)
@@ -113,7 +113,7 @@ def by_size(networks: Networks) -> str:
             found = [f"{mean:.3f} ± {half:.3f}" for mean, half in measures.p_by_size(T)]
             rows.append([name, str(len(networks.groups[name])), part, *found, f"{p_of(T, 'bernstein'):.3f}"])
     whole = f"{published.NEW_P_ALL} (the whole set)"
-    rows.append(["v1, VGG-like, CIFAR-10.1", f"{published.N}", "", "", whole, "", ""])
+    rows.append(["v1, VGG-like, CIFAR-10.1, its U", f"{published.N}", "", "", whole, "", ""])
     return table(["networks", "N", "pictures", *(f"{n:,}" for n in SIZES), "all"], rows) if len(rows) > 1 else ""
 
 
@@ -169,7 +169,7 @@ def in_short(networks: Networks) -> str:
         rows.append([what, f"{published.MEAN_P_ON_TRAINING}", "", f"{p:.3f}", "", ""])
     (test, test_train), (control, _) = measures.with_errors(networks, name).values()
     rows += [
-        ["correlation of p with the error on the same pictures, %", f"{published.CORRELATION['test']:+.1f}", "",
+        ["correlation of p, v1's U, with error on the same pictures, %", f"{published.CORRELATION['test']:+.1f}", "",
          f"{test:+.1f}", f"{control:+.1f}", "the control has it too: T and error of the same pictures, not selection"],
         ["with the error on training pictures, %", f"{published.CORRELATION['train']:+.1f}", "", f"{test_train:+.1f}",
          "", ""],
