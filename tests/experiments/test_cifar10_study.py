@@ -646,6 +646,7 @@ def test_p_of_another_number_of_pictures():
     assert against.with_pictures(p, 2_000, 10_000) == pytest.approx(evidence.p_by_v1(np.tile(T, 5)))
     assert against.with_pictures(0.0281, 10_000, 2_000) == 1.0
     assert against.stands_for(p, 2_000, T.std()) == pytest.approx(T.mean())
+    assert evidence.p_by_v1(-T) == p  # which has no sign
 
 
 def test_subsets_are_as_many_as_asked_for_and_go_through_all():

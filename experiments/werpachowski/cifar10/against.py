@@ -111,7 +111,7 @@ def with_pictures(p: float, n: int, other: int) -> float:
 
 
 def stands_for(p: float, n: int, sd: float) -> float:
-    """The mean T of which p by (8) is that of n pictures, with v1's U."""
+    """The mean T, above 0 or below, of which p by (8) is that of n pictures, with v1's U: how far from 0."""
     lower, upper = published.RANGE
     return bernstein_bound(n, sd, log_delta=math.log(p), width=upper - lower)
 
@@ -156,8 +156,9 @@ def small_sets(networks: Any, name: str) -> str:
         f"{published.NEW_P_ALL} of CIFAR-10.1's {small:,} pictures would be {as_many:.2g} with {len(T):,}, below v1's "
         f"own {published.P_ALL} of the test set: picture for picture CIFAR-10.1 speaks *more* against independence "
         "than the test set does, though no model was fitted to it. With the spread that T has on our control, "
-        f"{published.NEW_P_ALL} stands for a mean T of {needed:+.5f}; the control has {T.mean():+.5f}, and {small:,} "
-        f"pictures of it a standard error of {T.std() / small**0.5:.5f}. The number of networks is not why our p is "
-        "higher, and subsets with more of the hard pictures have a higher one: T falls where most networks are wrong."
+        f"{published.NEW_P_ALL} stands for a mean T of {needed:.5f} in size, above 0 or below; the control has "
+        f"{T.mean():+.5f}, and {small:,} pictures of it a standard error of {T.std() / small**0.5:.5f}. "
+        "The number of networks is not why our p is higher, and subsets with more of the hard pictures have a higher "
+        "one: T falls where most networks are wrong."
     )
     return f"{text}\n\n{table(head, rows)}"
