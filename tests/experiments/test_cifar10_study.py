@@ -542,7 +542,7 @@ def test_ready_before_the_pictures_come(data, cifar, tmp_path):
 def test_tables(kept):
     text, page = tables.write(kept)
     assert "# 5 networks" in text
-    assert set(page) == {"in short", "references", "power"}
+    assert set(page) == {"in short", "references", "power", "near"}
     assert text.count("0 codes differ") == 3
 
 
@@ -646,6 +646,7 @@ def test_p_of_another_number_of_pictures():
     assert against.with_pictures(p, 2_000, 10_000) == pytest.approx(evidence.p_by_v1(np.tile(T, 5)))
     assert against.with_pictures(0.0281, 10_000, 2_000) == 1.0
     assert against.stands_for(p, 2_000, T.std()) == pytest.approx(T.mean())
+    assert evidence.p_by_v1(-T) == p  # which has no sign
 
 
 def test_subsets_are_as_many_as_asked_for_and_go_through_all():
@@ -671,13 +672,16 @@ def test_p_and_the_error_of_either_set(made_up):
     networks = Networks(made_up)
     of = [m for _, m in sorted(networks.groups["vgg-shift-e104-leak0"].items())]
     rows = [r.strip("| ").split(" | ") for r in against.with_error(networks).splitlines()[2:]]
-    row = next(r for r in rows if r[2:4] == ["control", "betting"])
-    p = np.array([evidence.p_of(m["control/T"], "betting") for m in of])
     errors = {part: np.array([m[f"{part}/error"].mean() for m in of]) for part in ("test", "control", "train")}
-    assert row[4:7] == [f"{100 * np.corrcoef(p, e)[0, 1]:+.1f}" for e in errors.values()]
-    lowest = [p[np.argmin(errors[part])] < 0.5 for part in ("test", "control")]
-    assert row[7:9] == [f"{int(low)} of 1" for low in lowest]
-    assert row[9] == f"{100 * np.mean(p < 0.5):.0f} %"
+    for told, p_by in (("betting", evidence.by_betting), ("bernstein, v1's U", evidence.p_by_v1)):
+        row = next(r for r in rows if r[2:4] == ["control", told])
+        p = np.array([p_by(m["control/T"]) for m in of])
+        assert row[4:7] == [f"{100 * np.corrcoef(p, e)[0, 1]:+.1f}" for e in errors.values()]
+        lowest = [p[np.argmin(errors[part])] < 0.5 for part in ("test", "control")]
+        assert row[7:9] == [f"{int(low)} of 1" for low in lowest]
+        assert row[9] == f"{100 * np.mean(p < 0.5):.0f} %"
+    by_v1 = [100 * np.corrcoef(p, errors[part])[0, 1] for part in ("control", "train")]
+    assert measures.with_errors(networks, "vgg-shift-e104-leak0")["control"] == pytest.approx(by_v1)
 
 
 def test_tables_of_v1_stand_beside_ours(made_up):
@@ -841,6 +845,120 @@ def test_nearest_picture_is_found_mirrored_too(cifar):
     like, which = near.nearest(some, x[:100], step=2)
     assert which.tolist() == [7, 30, 5]
     assert like == pytest.approx(1.0, abs=0.02)
+
+
+def test_a_picture_of_the_other_set_is_found(cifar, tmp_path, monkeypatch):
+    """Each set is compared with the training pictures and with the other set; ids are those of the files."""
+    x, y = cifar
+    monkeypatch.setattr(near, "BATCH", 60)
+    own = pictures.split(300, 60, 60)
+    monkeypatch.setattr(near, "split", lambda: own)
+    x = x.copy()
+    x[300 + 4] = x[own.control[7]][:, ::-1]
+    x[300 + 9] = x[own.train[11]]
+    np.savez(tmp_path / "cifar10.npz", x_train=x[:300], y_train=y[:300], x_test=x[300:], y_test=y[300:])
+    near.main(tmp_path / "cifar10.npz", tmp_path / "near.npz")
+    with np.load(tmp_path / "near.npz") as f:
+        found = dict(f)
+    assert (found["test_id"][9], found["test_other_id"][4]) == (own.train[11], own.control[7])
+    assert found["control_other_id"][7] == 4
+    for key, at in (("test", 9), ("test_other", 4), ("control_other", 7)):
+        assert found[f"{key}_like"][at] == 1
+        assert (np.delete(found[f"{key}_like"], at) < 0.9).all()
+    assert (found["control_like"] < 0.9).all()
+
+
+@pytest.fixture
+def near_kept(made_up):
+    """What near.py writes, and four of the networks that have kept what is near to them."""
+    rng = np.random.default_rng(1)
+    parts = ("test", "control")
+    pixels = {f"{p}{key}": rng.uniform(0.5, 1, 300) for p in parts for key in ("_like", "_other_like")}
+    np.savez(made_up / "near.npz", **pixels)
+    near_to = {f"a-leak0/seed{s}/{p}_near": rng.random(300).astype(np.float16) for s in range(4) for p in parts}
+    records = {f"a-leak0/seed{s}/record": np.array("{}") for s in range(4)}
+    checks.to_networks.cache_clear()
+    store.write(made_up / "networks-b.npz", near_to | records)
+    return made_up, pixels, near_to
+
+
+def test_pictures_like_others_are_left_out(near_kept):
+    """By hand: those above a correlation, and the tenth of both sets most like a training picture to networks."""
+    folder, pixels, near_to = near_kept
+    out = checks.nearby(folder)
+    assert [key for key in out if key[0] == "networks"] == [("networks", share) for share in checks.MOST]
+    count, cosine = checks.to_networks(folder)
+    assert count == 4
+    both = []
+    for part in ("test", "control"):
+        training, other = pixels[f"{part}_like"], pixels[f"{part}_other_like"]
+        assert np.array_equal(out["training", 0.9][part], training > 0.9)
+        assert np.array_equal(out["any", 0.8][part], (training > 0.8) | (other > 0.8))
+        mean = np.mean([near_to[f"a-leak0/seed{s}/{part}_near"].astype(float) for s in range(4)], axis=0)
+        assert np.array_equal(cosine[part], mean)
+        both.append(mean)
+    gone = np.concatenate([out["networks", 0.1][part] for part in ("test", "control")])
+    assert abs(gone.sum() - 60) <= 2
+    assert np.concatenate(both)[gone].min() > np.concatenate(both)[~gone].max()
+
+
+def test_what_is_left_without_pictures_like_others(near_kept):
+    """Counts, and every interval as the other tables make it; the page has those of MAIN."""
+    folder, pixels, _ = near_kept
+    rng = np.random.default_rng(2)
+    labels = {p: rng.integers(0, 3, 300) for p in ("test", "control")}
+    of = {f"{p}/{v}": rng.normal(0, 0.1, 300) for p in labels for v in ("T", "error")}
+    of["test/T"] += 0.1
+    rows = [r.strip("| ").split(" | ") for r in checks.without_near(folder, labels, {f"{MAIN}-leak0": of}).splitlines()]
+    (counts,) = [r for r in rows if r[:2] == ["control", "test"]]
+    assert counts[2:] == [str((pixels["control_other_like"] > r).sum()) for r in checks.COUNTED]
+    found = {r[1]: r[2:] for r in rows if r[0] == f"{MAIN}-leak0"}
+    assert len(found) == 1 + 2 * len(checks.LIKE) + len(checks.MOST)
+    assert found["none"][0] == "0 and 0"
+    kept = {p: pixels[f"{p}_like"] <= 0.9 for p in labels}
+    told = found["correlation above 0.9 with a training picture"]
+    T, y = [of[f"{p}/T"][k] for p, k in kept.items()], [labels[p][k] for p, k in kept.items()]
+    assert told[:2] == [
+        " and ".join(str((~k).sum()) for k in kept.values()),
+        checks.interval(*checks.difference(*T, *y)),
+    ]
+    text = tables.near_in_words(folder, labels, {f"{MAIN}-leak0": of})
+    assert found["correlation above 0.9 with a training picture or one of the other set"][1] in text
+    halved = found["the 50 % most like a training picture to networks"][1].split()[0]
+    assert halved in text
+    assert "5 of 5 such intervals" in text
+    assert tables.near_in_words(folder, labels, {}) == checks.without_near(folder / "none", labels, {}) == ""
+
+
+@pytest.mark.parametrize(("found", "side"), [((1.0, 0.5), 1), ((-1.0, 0.5), -1), ((0.9, 0.5), 0), ((-0.9, 0.5), 0)])
+def test_side_of_an_interval(found, side):
+    assert tables.beyond(found) == side
+
+
+def test_weaker_generators_stand_beside_the_strongest(tmp_path):
+    """Of the networks with whole maps alone, and how many they are; none where there are none."""
+    rng = np.random.default_rng(0)
+    arrays = {}
+    for part in ("test", "control", "train", "rest"):
+        maps = (rng.integers(0, 9, (2, 200, 13, 13)) * (rng.random((2, 200, 1, 1)) < 0.5)).astype(np.uint8)
+        arrays |= {f"a-leak0/seed{s}/{part}_ranks": m for s, m in enumerate(maps)}
+    arrays |= {f"a-leak0/seed{s}/record": np.array("{}") for s in range(3)}
+    store.write(tmp_path / "networks-a.npz", arrays)
+    checks.by_generator.cache_clear()
+    count, p = measures.generators_on_training(tmp_path)
+    assert count == 2
+    assert list(p) == list(RULES)
+    for rule in RULES:
+        lower, upper = Translations(2).statistic_range(rule)
+        each = []
+        for s in range(2):
+            maps = np.concatenate([arrays[f"a-leak0/seed{s}/{part}_ranks"] for part in ("train", "rest")])
+            T = checks.from_ranks(maps, 2, rule, None)
+            each.append(independence_test(T, lower=lower, upper=upper, method="bernstein").p_value)
+        assert p[rule] == pytest.approx(np.mean(each))
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert measures.generators_on_training(empty) == (0, {})
 
 
 # --- what the kept networks say ----------------------------------------------------------------------

@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 import published
-from checks import difficulty
-from evidence import N_SUBSETS, averages, p_by_v1, p_of, subsets
+from checks import PARTS, difficulty
+from evidence import N_SUBSETS, averages, by_betting, p_by_v1, p_of, subsets
 from scipy.optimize import brentq
 
 from experiments.pages import table
 from heldout.statistics import bernstein_bound
 
 GROUPS = (1, 12, 25, 50, 125, 250, 625, 1250)  # as far as there are networks
-PARTS = ("test", "control")
 
 
 def groups(count: int) -> list[int]:
@@ -80,15 +79,15 @@ def with_error(networks: Any) -> str:
             continue
         error = networks.errors(f"{family}-leak0")
         lowest = {part: np.argsort(error[part], kind="stable")[: len(of) // 10] for part in PARTS}
-        for method in ("bernstein", "betting"):
+        for method, p_by in (("bernstein, v1's U", p_by_v1), ("betting", by_betting)):
             for part in PARTS:
-                p = np.array([p_of(m[f"{part}/T"], method) for m in of])
+                p = np.array([p_by(m[f"{part}/T"]) for m in of])
                 few = [f"{(p[low] < 0.5).sum()} of {len(low)}" for low in lowest.values()]
                 below = f"{100 * np.mean(p < 0.5):.0f} %"
                 told = [f"{c:+.1f}" for c in correlations(p, error.values())]
                 rows.append([f"{family}-leak0", str(len(of)), part, method, *told, *few, below])
     theirs = published.CORRELATION
-    rows.append(["v1, VGG-like", str(published.N), "test", "bernstein", f"{theirs['test']:+.1f}", "",
+    rows.append(["v1, VGG-like", str(published.N), "test", "bernstein, v1's U", f"{theirs['test']:+.1f}", "",
                  f"{theirs['train']:+.1f}", "almost all", "", ""])  # fmt: skip
     head = [
         "networks",
@@ -112,7 +111,7 @@ def with_pictures(p: float, n: int, other: int) -> float:
 
 
 def stands_for(p: float, n: int, sd: float) -> float:
-    """The mean T of which p by (8) is that of n pictures, with v1's U."""
+    """The mean T, above 0 or below, of which p by (8) is that of n pictures, with v1's U: how far from 0."""
     lower, upper = published.RANGE
     return bernstein_bound(n, sd, log_delta=math.log(p), width=upper - lower)
 
@@ -157,8 +156,9 @@ def small_sets(networks: Any, name: str) -> str:
         f"{published.NEW_P_ALL} of CIFAR-10.1's {small:,} pictures would be {as_many:.2g} with {len(T):,}, below v1's "
         f"own {published.P_ALL} of the test set: picture for picture CIFAR-10.1 speaks *more* against independence "
         "than the test set does, though no model was fitted to it. With the spread that T has on our control, "
-        f"{published.NEW_P_ALL} stands for a mean T of {needed:+.5f}; the control has {T.mean():+.5f}, and {small:,} "
-        f"pictures of it a standard error of {T.std() / small**0.5:.5f}. The number of networks is not why our p is "
-        "higher, and subsets with more of the hard pictures have a higher one: T falls where most networks are wrong."
+        f"{published.NEW_P_ALL} stands for a mean T of {needed:.5f} in size, above 0 or below; the control has "
+        f"{T.mean():+.5f}, and {small:,} pictures of it a standard error of {T.std() / small**0.5:.5f}. "
+        "The number of networks is not why our p is higher, and subsets with more of the hard pictures have a higher "
+        "one: T falls where most networks are wrong."
     )
     return f"{text}\n\n{table(head, rows)}"

@@ -19,7 +19,10 @@ from heldout.statistics import independence_test
 SIMILARITY = {"VGG-like": (32.5, 3.33, 327, 66.9, 219), "WideResNet-28-10": (31.78, 2.48, 240, 71.61, 172)}  # v1 5.3.3
 START = 3  # pixels, at most: with radius 1 all that is needed is on the maps
 N_STRATA = 5  # of pictures that some network gets wrong
-LIKE = (0.9, 0.8)  # correlation with a training picture from which a picture is left out
+PARTS = ("test", "control")
+LIKE = (0.9, 0.8)  # correlation with another picture from which a picture is left out
+MOST = (0.01, 0.05, 0.1, 0.25, 0.5)  # of test and control pictures, those that networks find most like a training one
+COUNTED = (0.8, 0.85, 0.9, 0.95, 0.99)
 
 
 def difference(test: np.ndarray, control: np.ndarray, y: np.ndarray, y_control: np.ndarray) -> tuple[float, float]:
@@ -164,23 +167,82 @@ def frames(folder: Path, labels: dict[str, np.ndarray]) -> str:
 # --- near-duplicates ---------------------------------------------------------------------------------
 
 
-def without_near(folder: Path, labels: dict[str, np.ndarray], averages: dict[str, dict[str, np.ndarray]]) -> str:
-    """T and error, test minus control, without pictures that are like a training picture (near.py)."""
-    if not (folder / "near.npz").exists() or len(labels["test"]) != 10_000:
-        return ""
+def in_pixels(folder: Path) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Correlation of test and control pictures with the training picture most like them, and with that of the other
+    set (near.py)."""
     with np.load(folder / "near.npz") as f:
-        like = {p: f[f"{p}_like"].astype(np.float64) for p in ("test", "control")}
+        training, other = ({p: f[p + key].astype(np.float64) for p in PARTS} for key in ("_like", "_other_like"))
+    return training, other
+
+
+@functools.cache
+def to_networks(folder: Path) -> tuple[int, dict[str, np.ndarray]]:
+    """How many networks have it kept, and the cosine of test and control pictures with the training picture that is
+    most like them to a network, mean over these."""
+    found: dict[str, list[np.ndarray]] = {}
+    for model in store.models(folder):
+        for part in PARTS:
+            if f"{part}_near" in model:
+                found.setdefault(part, []).append(model[f"{part}_near"].astype(np.float64))
+    return len(found.get("test", ())), {part: np.mean(like, axis=0) for part, like in found.items()}
+
+
+def nearby(folder: Path) -> dict[tuple[str, float], dict[str, np.ndarray]]:
+    """Which test and control pictures to leave out.
+
+    `training`: correlated above so much with a training picture; `any`: with that or with one of the other set;
+    `networks`: so large a part of both sets, those that networks find most like a training picture.
+    """
+    training, other = in_pixels(folder)
+    both = {p: np.maximum(training[p], other[p]) for p in PARTS}
+    found = {
+        (among, r): {p: v > r for p, v in like.items()}
+        for among, like in (("training", training), ("any", both))
+        for r in LIKE
+    }
+    count, cosine = to_networks(folder)
+    for share in MOST if count else ():
+        most = np.quantile(np.concatenate(list(cosine.values())), 1 - share)
+        found["networks", share] = {p: v > most for p, v in cosine.items()}
+    return found
+
+
+def without(
+    out: dict[str, np.ndarray], labels: dict[str, np.ndarray], of: dict[str, np.ndarray], what: str = "T"
+) -> tuple[float, float]:
+    """Test minus control without these pictures, and its standard error."""
+    return difference(*(of[f"{p}/{what}"][~out[p]] for p in PARTS), *(labels[p][~out[p]] for p in PARTS))
+
+
+def without_near(folder: Path, labels: dict[str, np.ndarray], averages: dict[str, dict[str, np.ndarray]]) -> str:
+    """How many pictures are like another, and T and error, test minus control, without them."""
+    if not (folder / "near.npz").exists():
+        return ""
+    training, other = in_pixels(folder)
+    counts = [
+        [part, among, *(f"{(like[part] > r).sum():,}" for r in COUNTED)]
+        for part, others in (("test", "control"), ("control", "test"))
+        for among, like in (("training", training), (others, other))
+    ]
+    among = {"training": "with a training picture", "any": "with a training picture or one of the other set"}
+    tried = [("none", {p: np.zeros(len(labels[p]), bool) for p in PARTS})]
+    for (kind, much), out in nearby(folder).items():
+        part = f"the {100 * much:g} % most like a training picture to networks"
+        tried.append((f"correlation above {much:g} {among[kind]}" if kind in among else part, out))
     rows = []
     for name, of in averages.items():
-        for most in (None, *LIKE):
-            keep = {p: np.ones(len(v), bool) if most is None else v <= most for p, v in like.items()}
-            y = [labels[p][k] for p, k in keep.items()]
-            out = " and ".join(f"{(~k).sum():,}" for k in keep.values())
-            T, e = (difference(*(of[f"{p}/{what}"][k] for p, k in keep.items()), *y) for what in ("T", "error"))
-            rows.append([name, "none" if most is None else f"correlation above {most:g}", out, interval(*T),
-                         interval(100 * e[0], 100 * e[1], 2)])  # fmt: skip
+        for what, out in tried:
+            T, e = (without(out, labels, of, v) for v in ("T", "error"))
+            number = " and ".join(f"{v.sum():,}" for v in out.values())
+            rows.append([name, what, number, interval(*T), interval(100 * e[0], 100 * e[1], 2)])
     head = ["networks", "left out", "test and control pictures", "T: test minus control (95 %)", "error, points (95 %)"]
-    return table(head, rows)
+    text = (
+        "Pictures by their highest correlation with one of another part, or with its mirror image, pixel by pixel "
+        f"(near.py), and without them. To networks: by the mean cosine of {to_networks(folder)[0]} networks' features, "
+        "with training pictures only; so many of test and control together."
+    )
+    counted = table(["pictures of", "among", *(f"above {r:g}" for r in COUNTED)], counts)
+    return f"{text}\n\n{counted}\n\n{table(head, rows)}"
 
 
 # --- pictures as hard ---------------------------------------------------------------------------------

@@ -31,6 +31,10 @@ def p_by_v1(T: np.ndarray) -> float:
     return independence_test(T, lower=lower, upper=upper, method="bernstein").p_value
 
 
+def by_betting(T: np.ndarray) -> float:
+    return p_of(T, "betting")
+
+
 def z_of(T: np.ndarray) -> float:
     """Of its mean, as if pictures were drawn independently."""
     return T.mean() / (T.std(ddof=1) / len(T) ** 0.5)

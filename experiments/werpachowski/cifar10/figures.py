@@ -2,7 +2,8 @@
 
     PYTHONPATH=src:. python experiments/werpachowski/cifar10/figures.py [RESULTS]
 
-p by Bernstein's bound, two-sided, rule `strongest`, radius 2, with heldout's range of T (v1's is a little wider).
+p by Bernstein's bound, two-sided, rule `strongest`, radius 2, with heldout's range of T (v1's is a little wider;
+the third row of figure 9, with v1's correlations, has v1's).
 CIFAR-10.1 has 2,000 pictures; so the control is shown whole and in random subsets of 2,000, N_SUBSETS for each number
 of networks.
 """
@@ -17,7 +18,7 @@ import numpy as np
 import published
 import store
 from against import groups
-from evidence import N_SUBSETS, averages, p_of, subsets
+from evidence import N_SUBSETS, averages, p_by_v1, p_of, subsets
 from kept import HERE, LEAKS, MAIN
 from store import statistics
 
@@ -97,11 +98,12 @@ def figure9(of: dict[str, np.ndarray]) -> object:
             axis.hist(values, bins, weights=shares, histtype="step", color=COLOURS[name], label=name)
         axis.set(title=title, xlabel="p", ylabel="share")
         axis.legend()
+    p = [p_by_v1(T) for T in of["test"]]  # v1's correlation stands beside ours
     for axis, part in ((e, "test"), (f, "train")):
         error = 100 * of[f"{part} error"]
-        r = np.corrcoef(error, capped["test"])[0, 1]
-        axis.plot(error, capped["test"], ".")
-        axis.set(xlabel=f"{'test' if part == 'test' else 'training'} error, %", ylabel="p, test set")
+        r = np.corrcoef(error, p)[0, 1]
+        axis.plot(error, p, ".")
+        axis.set(xlabel=f"{'test' if part == 'test' else 'training'} error, %", ylabel="p, test set, v1's U")
         axis.set_title(f"correlation {100 * r:.1f} % (v1: {published.CORRELATION[part]:.1f} %)")
     return figure
 

@@ -9,14 +9,13 @@ from pathlib import Path
 import numpy as np
 import published
 from against import GROUPS, correlations, groups
-from checks import by_difficulty, by_generator, difference, single_p
+from checks import PARTS, by_difficulty, by_generator, difference, single_p
 from evidence import N_SUBSETS, averages, p_by_v1, p_of, subsets
 from kept import MAIN, Networks
 from scipy.stats import norm
 
 from heldout.statistics import ControlTestResult, control_test
 
-PARTS = ("test", "control")
 SIZES = (1_000, 2_000, 5_000)
 
 
@@ -136,10 +135,10 @@ def p_on_training(networks: Networks, name: str, p: Callable[[np.ndarray], float
 
 
 def with_errors(networks: Networks, name: str) -> dict[str, tuple[float, float]]:
-    """Correlation of p, per cent, with the error on the same pictures and with that on training pictures."""
+    """Correlation of p by v1's U, per cent, with the error on the same pictures and with that on training pictures."""
     error, found = networks.errors(name), {}
     for part in PARTS:
-        p = np.array([p_of(m[f"{part}/T"]) for m in networks.each(name)])
+        p = np.array([p_by_v1(m[f"{part}/T"]) for m in networks.each(name)])
         found[part] = tuple(correlations(p, [error[part], error["train"]]))
     return found
 
@@ -159,13 +158,12 @@ def by_number(networks: Networks, name: str) -> dict[int, float]:
     return {size: float(np.mean([p_of(t) for t in averages(T, size)])) for size in sizes}
 
 
-def weaker_generators(folder: Path) -> dict[str, float]:
-    """Mean p of single networks on whole training sets, by every rule but `strongest`."""
-    return {
-        rule: single_p(T["train"], rule, radius)
-        for (rule, radius, aside), T in by_generator(folder)[1].items()
-        if rule != "strongest" and radius == 2 and not aside
+def generators_on_training(folder: Path) -> tuple[int, dict[str, float]]:
+    """How many networks have whole maps of whole training sets, and by every rule the mean of their p there."""
+    by_rule = {
+        rule: T["train"] for (rule, radius, aside), T in by_generator(folder)[1].items() if radius == 2 and not aside
     }
+    return max(map(len, by_rule.values()), default=0), {rule: single_p(T, rule, 2) for rule, T in by_rule.items()}
 
 
 # --- test pictures in training -----------------------------------------------------------------------

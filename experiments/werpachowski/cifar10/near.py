@@ -1,10 +1,13 @@
-"""Of every test and control picture the training picture that it resembles most, pixel by pixel.
+"""Of every test and control picture the training picture that it resembles most, pixel by pixel, and of the other set.
 
     python experiments/werpachowski/cifar10/near.py CIFAR10.npz      writes results/near.npz
 
 Resemblance is the correlation of all 3,072 values, of the picture or its mirror image, whichever is higher. A near-
-duplicate that is shifted or recoloured has a lower one; what a network holds for alike is in the store (`test_near`).
-Two minutes on two cores; numpy only.
+duplicate that is shifted or recoloured has a lower one; what a network holds for alike is in the store (`test_near`),
+of training pictures only. Two minutes on two cores; numpy only.
+
+Of test and control: `test_like` and `test_id`, the training picture as one of the 50,000; `test_other_like` and
+`test_other_id`, the one of the other set: a control picture as one of the 50,000, a test picture as one of the 10,000.
 """
 
 from __future__ import annotations
@@ -40,11 +43,15 @@ def nearest(some: np.ndarray, among: np.ndarray, step: int = 2_000) -> tuple[np.
 def main(source: Path, out: Path) -> None:
     x, _ = read_npz(source)
     s = split()
+    test = slice(5 * BATCH, 6 * BATCH)
+    pictures = {"test": x[test], "control": x[s.control], "train": x[s.train]}
+    ids = {"test": np.arange(BATCH), "control": s.control, "train": s.train}
     found = {}
-    for part, rows in (("test", np.arange(5 * BATCH, 6 * BATCH)), ("control", s.control)):
-        like, which = nearest(x[rows], x[s.train])
-        found |= {f"{part}_like": like.astype(np.float16), f"{part}_id": s.train[which].astype(np.uint16)}
-        print(part, {r: int((like > r).sum()) for r in (0.8, 0.85, 0.9, 0.95, 0.99)}, flush=True)
+    for part, other in (("test", "control"), ("control", "test")):
+        for name, among in ((part, "train"), (f"{part}_other", other)):
+            like, which = nearest(pictures[part], pictures[among])
+            found |= {f"{name}_like": like.astype(np.float16), f"{name}_id": ids[among][which].astype(np.uint16)}
+            print(f"{part} among {among}", {r: int((like > r).sum()) for r in (0.8, 0.85, 0.9, 0.95, 0.99)}, flush=True)
     np.savez_compressed(out, **found)
 
 

@@ -19,7 +19,20 @@ import numpy as np
 import published
 from against import small_sets, table_1, table_2, with_error
 from audits import Audits, found_from
-from checks import as_hard, frames, generators, interval, similarity, without_near
+from checks import (
+    LIKE,
+    MOST,
+    as_hard,
+    frames,
+    generators,
+    in_pixels,
+    interval,
+    nearby,
+    similarity,
+    to_networks,
+    without,
+    without_near,
+)
 from evidence import N_SUBSETS, p_by_v1, p_of, z_of
 from kept import HERE, LEAKS, MAIN, Networks
 from measures import SIZES
@@ -81,7 +94,7 @@ def p_values(networks: Networks) -> str:
         ("all 50,000 training", published.MEAN_P_ON_TRAINING, ""),
         (f"CIFAR-10.1, {published.N_NEW:,}", published.NEW_MEAN_P, "1"),
     ):
-        rows.append(["v1, VGG-like", "1", what, many, f"{mean}", median, *none])
+        rows.append(["v1, VGG-like, its U", "1", what, many, f"{mean}", median, *none])
     head = ["networks", "N", "pictures", "p-values", "Bernstein: mean p", "median", "share below 0.05"]
     head += ["betting: mean p", "median", "share below 0.05"]
     return table(head, rows)
@@ -100,7 +113,7 @@ def by_size(networks: Networks) -> str:
             found = [f"{mean:.3f} ± {half:.3f}" for mean, half in measures.p_by_size(T)]
             rows.append([name, str(len(networks.groups[name])), part, *found, f"{p_of(T, 'bernstein'):.3f}"])
     whole = f"{published.NEW_P_ALL} (the whole set)"
-    rows.append(["v1, VGG-like, CIFAR-10.1", f"{published.N}", "", "", whole, "", ""])
+    rows.append(["v1, VGG-like, CIFAR-10.1, its U", f"{published.N}", "", "", whole, "", ""])
     return table(["networks", "N", "pictures", *(f"{n:,}" for n in SIZES), "all"], rows) if len(rows) > 1 else ""
 
 
@@ -156,7 +169,7 @@ def in_short(networks: Networks) -> str:
         rows.append([what, f"{published.MEAN_P_ON_TRAINING}", "", f"{p:.3f}", "", ""])
     (test, test_train), (control, _) = measures.with_errors(networks, name).values()
     rows += [
-        ["correlation of p with the error on the same pictures, %", f"{published.CORRELATION['test']:+.1f}", "",
+        ["correlation of p, v1's U, with error on the same pictures, %", f"{published.CORRELATION['test']:+.1f}", "",
          f"{test:+.1f}", f"{control:+.1f}", "the control has it too: T and error of the same pictures, not selection"],
         ["with the error on training pictures, %", f"{published.CORRELATION['train']:+.1f}", "", f"{test_train:+.1f}",
          "", ""],
@@ -185,8 +198,11 @@ def must_hold(networks: Networks, folder: Path, audits: Audits) -> str:
     if whole := measures.p_on_training(networks, name, p_of):
         _, p = whole
         rows.append(["all training pictures: mean p by `strongest` below 0.05", f"{p:.3f}", p < 0.05])
-    if weaker := measures.weaker_generators(folder):
+    count, weaker = measures.generators_on_training(folder)
+    if count:
+        strongest = weaker.pop("strongest")
         told = ", ".join(f"{rule} {p:.2f}" for rule, p in weaker.items())
+        told += f" ({count} networks; `strongest` on these {strongest:.3f})"
         rows.append(["the weaker generators do not reject there", told, min(weaker.values()) >= 0.05])
     means = measures.by_number(networks, name)
     told = ", ".join(f"{p:.3f}" for p in means.values())
@@ -287,6 +303,46 @@ def power_in_words(networks: Networks) -> str:
     )
 
 
+def near_in_words(folder: Path, labels: dict[str, np.ndarray], averages: dict[str, dict[str, np.ndarray]]) -> str:
+    """How many pictures are like another, and T, test minus control, without them."""
+    of = averages.get(f"{MAIN}-leak0")
+    if of is None or not (folder / "near.npz").exists():
+        return ""
+    r, much, out = LIKE[0], " and ".join, nearby(folder)
+    alike, across = (much(f"{(like[p] > r).sum():,}" for p in like) for like in in_pixels(folder))
+    text = (
+        f"Correlated above {r:g} with a training picture are {alike} pictures (test and control), with one of the "
+        f"other of these two sets {across}. Without all of them T of `{MAIN}`, test minus control, is "
+        f"{interval(*without(out['any', r], labels, of))}."
+    )
+    count, _ = to_networks(folder)
+    if count:
+        cut = [out["networks", share] for share in MOST]
+        told = ", ".join(f"{without(o, labels, of)[0]:+.5f}" for o in cut)
+        shares = ", ".join(f"{100 * share:g}" for share in MOST)
+        whole = {p: np.zeros_like(v) for p, v in cut[0].items()}
+        same = [
+            beyond(without(o, labels, each)) == beyond(without(whole, labels, each))
+            for each in averages.values()
+            for o in cut
+        ]
+        most, T = cut[-1], {p: np.abs(of[f"{p}/T"]) for p in whole}
+        part = sum(T[p][most[p]].sum() for p in T) / sum(v.sum() for v in T.values())
+        text += (
+            f" Without the {shares} % of pictures that {count} networks find most like a training picture it is "
+            f"{told}; what is left out has little of T (of all |T| the last of these parts has {100 * part:.0f} %). "
+            f"Over {len(averages)} settings, {sum(same)} of {len(same)} such intervals are above 0, below it or "
+            "hold it just as the interval of all pictures does."
+        )
+    return text
+
+
+def beyond(found: tuple[float, float]) -> int:
+    """Whether an interval lies above 0 (1), below it (-1), or holds it."""
+    d, se = found
+    return int(np.sign(d)) if abs(d) > 1.96 * se else 0
+
+
 def permuted(networks: Networks) -> str:
     """The headline once more by permutation: T of all honest networks, averaged."""
     lines = []
@@ -325,7 +381,10 @@ def write(folder: Path, beside: Path | None = None) -> tuple[str, dict[str, str]
         ("Other generators, radii and starts", generators(folder, labels)),
         ("Networks of the original pictures, with frames", frames(folder, labels)),
         ("Among pictures that other networks find as hard", as_hard(networks, honest)),
-        ("Without pictures that are like a training picture", without_near(folder, labels, honest)),
+        (
+            "Without pictures that are like a training picture or one of the other set",
+            without_near(folder, labels, honest),
+        ),
         ("Models of original and of rescaled pictures (v1 5.3.3)", similarity(folder, labels)),
     ]
     again = [f"- {key}: {n} pictures, {k} codes differ" for key, n, k in networks.recomputed]
@@ -340,6 +399,7 @@ def write(folder: Path, beside: Path | None = None) -> tuple[str, dict[str, str]
         "which networks with a leak are found by which statistic.",
     ]
     page = {"in short": sections[0][1], "references": references_told(audits), "power": power_in_words(networks)}
+    page["near"] = near_in_words(folder, labels, honest)
     return "\n\n".join(text + [f"## {name}\n\n{body}" for name, body in sections if body]) + "\n", page
 
 
