@@ -1,6 +1,6 @@
 """What README.md says of the tables in sentences: results are counted here, so that none of them is typed there.
 
-Between `<!-- name -->` and `<!-- end of name -->` of README.md stands what the function of that name returns (tables.py).
+Between `<!-- name -->` and `<!-- end of name -->` there stands what the function of that name returns (tables.py).
 Words that results could make false go through `if_so`, which stops where they no longer hold.
 """
 
@@ -73,11 +73,12 @@ def if_so(words: str, so: bool) -> str:
 
 
 def paragraphs(*texts: str) -> str:
-    return "\n\n".join(textwrap.fill(text, 200, break_long_words=False) for text in texts)
+    return "\n\n".join(textwrap.fill(text, 200, break_long_words=False, break_on_hyphens=False) for text in texts)
 
 
 def bullets(*texts: str) -> str:
-    return "\n".join(textwrap.fill(f"- {t}", 200, subsequent_indent="  ", break_long_words=False) for t in texts)
+    fill = {"subsequent_indent": "  ", "break_long_words": False, "break_on_hyphens": False}
+    return "\n".join(textwrap.fill(f"- {text}", 200, **fill) for text in texts)
 
 
 # --- two ways of training ----------------------------------------------------------------------------
@@ -119,14 +120,14 @@ def two_ways(runs: Runs) -> str:
         f"memory in {of_all((more[:, 0] < 0).sum(), n)}. At the lower rates it is ahead in {counted(min(ahead[:-1]))} "
         f"to {counted(max(ahead[:-1]))}. PTV is larger in {of_all((more[:, 1] > 0).sum(), n)}.",
         f"Of the p of these pairs (below them; Student's, each of four measures by itself) "
-        f"{do(sum(v < LEVEL for v in p), 'is', 'are')} below {LEVEL}; **with all four counted {listed(stand) or 'none'} "
-        f"is.** By the first {counted(FIRST)} pairs that of the highest rate {if_so('was', 4 * p_early < LEVEL)} "
+        f"{do(sum(v < LEVEL for v in p), 'is', 'are')} below {LEVEL}; **with all four counted {listed(stand) or 'none'}"
+        f" is.** By the first {counted(FIRST)} pairs that of the highest rate {if_so('was', 4 * p_early < LEVEL)} "
         f"({more[early, 3].mean():.3f}, p {p_early:.3f}), because of which more were trained: by these "
         f"{counted(n - FIRST)} alone it is {more[late, 3].mean():.3f}, p {p_late:.2f}.",
-        f"{spread}: plain networks learned from {plain[:, 3].min():.2f} to {plain[:, 3].max():.2f} of their wrong labels "
-        "at the highest rate.",
-        f"In float32 throughout ({counted(len(float32))} seeds) plain networks learned fewer of the wrong labels at the "
-        f"highest rate than `fused.py` in {of_all((beside > float32).sum(), len(float32))}, by "
+        f"{spread}: plain networks learned from {plain[:, 3].min():.2f} to {plain[:, 3].max():.2f} of their wrong "
+        "labels at the highest rate.",
+        f"In float32 throughout ({counted(len(float32))} seeds) plain networks learned fewer of the wrong labels at "
+        f"the highest rate than `fused.py` in {of_all((beside > float32).sum(), len(float32))}, by "
         f"{(beside - float32).mean():.2f} in the mean, and fewer than in bfloat16 in "
         f"{of_all((half > 0).sum(), len(half))}.",
         fresh_images(runs),
@@ -141,10 +142,10 @@ def fresh_images(runs: Runs) -> str:
     far, more = (np.array([[b.clean[part] - a.clean[part] for part in ("val", "test")] for a, b in some])
                  for some in (resnets, vggs))  # fmt: skip
     return (
-        f"Without label noise ResNets trained in two ways are within {100 * abs(far).max():.1f} points of each other on "
-        f"fresh images, {if_so('in both directions', far.min() < 0 < far.max())}. Regularised VGGs by `fused.py` are "
-        f"right on {100 * more.min():.1f} to {100 * more.max():.1f} points more of them, in {counted(len(vggs))} pairs "
-        f"({listed([pair[0].network.split('-')[1] for pair in vggs])})."
+        f"Without label noise ResNets trained in two ways are within {100 * abs(far).max():.1f} points of each other "
+        f"on fresh images, {if_so('in both directions', far.min() < 0 < far.max())}. Regularised VGGs by `fused.py` "
+        f"are right on {100 * more.min():.1f} to {100 * more.max():.1f} points more of them, in {counted(len(vggs))} "
+        f"pairs ({listed([pair[0].network.split('-')[1] for pair in vggs])})."
     )
 
 
@@ -250,12 +251,12 @@ def order(result: MemorizationResult) -> str:
             right = measures.in_order(list(measures.ours(result, family, metric).values()), metric)
             apart = measures.apart_pairs(result, family, metric)
             so = sum(apart.values())
-            line = (f"By {titled(metric)} {right} of 16 pairs of {label}s are in that order. Of those that our intervals "
-                    f"tell apart {so} are and {len(apart) - so} are not")  # fmt: skip
+            line = (f"By {titled(metric)} {right} of 16 pairs of {label}s are in that order. Of those that our "
+                    f"intervals tell apart {so} are and {len(apart) - so} are not")  # fmt: skip
             if family == "vgg":
                 loose = [so for (_, small), so in apart.items() if small != "C5"]
-                line += (f"; {sum(loose)} and {len(loose) - sum(loose)} of these rest on C6, C7 or C8, which do not fit "
-                         "labels of which many are wrong")  # fmt: skip
+                line += (f"; {sum(loose)} and {len(loose) - sum(loose)} of these rest on C6, C7 or C8, which do not "
+                         "fit labels of which many are wrong")  # fmt: skip
             lines.append(line + ".")
     return bullets(*lines)
 
@@ -268,8 +269,8 @@ def labels(runs: Runs) -> str:
     short = if_so("neither has fitted them all", all(v.given[-1] < FIT for v in noise.values()))
     mobile = sorted(runs.noise("mobilenet-cifar").trained, key=lambda t: by_rate(t)[-1])
     return bullets(
-        f"Of the unregularised VGGs C2 and C4 {most}, in fewer than 250 epochs, at a larger learning rate than published "
-        f"(at least, means over seeds: {listed(least)}). With half of the labels wrong {short}.",
+        f"Of the unregularised VGGs C2 and C4 {most}, in fewer than 250 epochs, at a larger learning rate than "
+        f"published (at least, means over seeds: {listed(least)}). With half of the labels wrong {short}.",
         "MobileNet on CIFAR-10 is cut short: with half of the labels wrong its seeds had learned "
         f"{numbers([by_rate(t)[-1] for t in mobile])} of the wrong ones, so that their PMV slopes are "
         f"{numbers([measures.slopes(t)[0] for t in mobile])}.",
@@ -294,33 +295,33 @@ def others(runs: Runs, result: MemorizationResult) -> str:
         "The paper concludes that LeNet and MobileNet overfit CIFAR-10 and not MNIST. "
         f"{if_so('By the gap of training and validation images so do ours', so)}: {listed(told)} (published of LeNet: "
         f"{100 * GAPS['lenet-mnist']:.1f} and {100 * GAPS['lenet-cifar']:.1f}). By PTV "
-        f"{if_so('LeNet has memorised much of MNIST, too', ptv['lenet-mnist'] > 0.5)}, trained for {epochs} epochs (the "
-        f"paper does not say for how many): {listed(by_ptv)}, published in brackets."
+        f"{if_so('LeNet has memorised much of MNIST, too', ptv['lenet-mnist'] > 0.5)}, trained for {epochs} epochs "
+        f"(the paper does not say for how many): {listed(by_ptv)}, published in brackets."
     )
 
 
 def corrupted(runs: Runs) -> str:
     """Whether the networks of 5,000 images are apart from those of 45,000 under corruptions."""
     found, several = corruptions(runs), under_corruptions(runs)
-    told = []
+    told, seeds = [], []
     for family, label in FAMILIES.items():
         own = {i: found[f"{family}-C{i}"] for i in range(1, 9)}
         accuracy, share = (separated({i: v / whole(v) for i, v in own.items()})
                            for whole in (np.ones_like, lambda v: v[:, :1]))  # fmt: skip
-        kinds = (
-            f"by single kinds in {accuracy[1]} of {15 * 5} cases (as shares of the accuracy without any in {share[1]})"
-        )
+        kinds = f"by single kinds in {accuracy[1]} of {15 * 5} cases (as shares in {share[1]})"
         told.append(
-            f"those of {label}s in the mean of all fifteen at {severities(accuracy[0])} (as shares at "
-            f"{severities(share[0])}), {kinds}" if accuracy[0].any() or accuracy[1] else f"those of {label}s never"
-        )  # fmt: skip
-    seeds = [f"{label}s " + (counted(n.pop()) if len(n) == 1 else f"one to {counted(max(n))}") for label, n in (
-        (label, {len(some) for name, some in several.items() if name.startswith(family)})
-        for family, label in FAMILIES.items()
-    )]  # fmt: skip
+            f"{label}s in the mean of all fifteen at {severities(accuracy[0])} (as shares of the accuracy without any "
+            f"at {severities(share[0])}), {kinds}"
+            if accuracy[0].any() or accuracy[1]
+            else f"{label}s never"
+        )
+        n = {len(some) for name, some in several.items() if name.startswith(family)}
+        seeds.append(
+            f"{label}s {counted(max(n))}" if len(n) == 1 else f"{label}s {counted(min(n))} to {counted(max(n))}"
+        )
     return bullets(
-        "Figure 2: do corruptions set the networks of 5,000 images apart from all of 45,000 (above them; by single kinds "
-        f"all above or all below)? {'; '.join(told).capitalize()}. The paper says that the two groups differ, not "
+        "Figure 2: do corruptions set the networks of 5,000 images apart from all of 45,000 (above them; by single "
+        f"kinds all above or all below)? {'; '.join(told)}. The paper says that the two groups differ, not "
         f"enough to tell networks apart. There are no intervals: few trainings count, of {listed(seeds)}."
     )
 

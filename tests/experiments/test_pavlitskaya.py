@@ -211,25 +211,32 @@ def test_sentences_count_the_same_rows():
             (("fgsm", "SSE"), None, False, 0.04, 0.05),  # as the two of pmv
         )
     ]
-    one_line = " ".join(sentences.by_size(rows).split())
-    assert one_line.startswith("**By label noise, yes: by PTV in all one pairs of ResNets; by PMV in all one pairs")
-    assert "Of these two rows all but PMV (ResNet C1 and C5) stand family-wise" in one_line
-    assert "and all but PMV (ResNet C1 and C5) by seeds with all 4 rows counted" in one_line
-    assert "of their 2 rows 1 are not told apart, one say the opposite and none say so" in one_line
-    assert "Family-wise none of them stand" in one_line
-    assert "one of these one stand" in one_line
-    one_line = " ".join(sentences.by_seeds(rows).split())
-    assert "two rows are above 0.05 that Student's has below" in one_line
-    assert "tells one rows apart that the comparison does not, none of which with all 4 rows counted" in one_line
-    assert "none with fewer images" in one_line
-    assert "SSE of moves (ResNet C1 and C5) has a p by seeds" in one_line
+    told = " ".join(sentences.by_size(rows).split())
+    assert told.startswith("**By label noise, yes: by PTV in all one pairs of ResNets; by PMV in all one pairs")
+    assert "Of these two rows all but PMV (ResNet C1 and C5) stand family-wise" in told
+    assert "and all but PMV (ResNet C1 and C5) by seeds with all 4 rows counted" in told
+    assert "of their 2 rows 1 are not told apart, one says the opposite and none says so" in told
+    assert "Family-wise none of them stands" in told
+    assert "all one stand." in told
+    told = " ".join(sentences.by_seeds(rows).split())
+    assert "two rows are above 0.05 that Student's has below" in told
+    assert "below 0.05 for one row that the comparison does not tell apart. In none of them fewer images are" in told
+    assert "in one more images. With all 4 rows counted none of them stands." in told
+    assert "SSE of moves (ResNet C1 and C5) has a p by seeds" in told
 
 
 def test_words_that_results_do_not_bear_out_stop_the_script():
     pair = {"large": "resnet-C1", "small": "resnet-C5", "theirs": (0.1, 0.2), "ours": (), "family_wise": False}
-    rows = [measures.Sizes(**pair, metric=("spatial", "SSE"), fewer=True, alone=0.01)]
+    ptv, pmv, moves = (measures.Sizes(**pair, metric=m, fewer=True, alone=0.01)
+                       for m in (("ptv", "k_PTV"), ("pmv", "k_S"), ("spatial", "SSE")))  # fmt: skip
     with pytest.raises(SystemExit, match="do not bear out 'Perturbed images do not show it' any more"):
-        sentences.by_size(rows)
+        sentences.by_size([ptv, pmv, moves])
+    for unsaid in (None, False):  # nothing found is no yes either
+        with pytest.raises(SystemExit, match="do not bear out 'By label noise, yes' any more"):
+            sentences.by_size([dataclasses.replace(ptv, fewer=unsaid), pmv])
+        with pytest.raises(SystemExit, match="do not bear out 'By label noise, yes' any more"):
+            sentences.by_size([ptv, dataclasses.replace(pmv, fewer=unsaid)])
+    assert "no pair" not in sentences.by_size([ptv, pmv])
 
 
 def test_where_corruptions_separate():
