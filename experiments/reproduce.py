@@ -61,6 +61,7 @@ STEPS = (
     Step("demo", ("-m", "experiments.demo.tables"), "tables"),
     Step("options", ("-m", "experiments.options.power", "--figure"), "figure of the power"),
     Step("options", ("-m", "experiments.options.tables"), "tables"),
+    Step("compare", ("-m", "experiments.compare.tables"), "tables"),
     Step("exposure", ("-m", "experiments.exposure.tables"), "tables"),
 )  # fmt: skip
 

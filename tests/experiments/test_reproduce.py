@@ -46,7 +46,7 @@ def run(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @needs_git
 def test_quick_studies_make_the_files_that_are_kept(tmp_path):
-    studies = ["cifar10", "demo", "exposure", "feldman", "livecodebench", "options", "pavlitskaya"]
+    studies = ["cifar10", "compare", "demo", "exposure", "feldman", "livecodebench", "options", "pavlitskaya"]
     done = run(clone(tmp_path, studies), "--only", *studies)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "No file differs from the commit." in done.stdout

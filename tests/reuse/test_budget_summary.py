@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from heldout.predictions import Predictions
 from heldout.reuse.budget import budget
 from heldout.reuse.budget_summary.board import BOARD
-from heldout.reuse.budget_summary.unit import Unit
 from heldout.reuse.number_budget import budget_from_numbers
 from heldout.reuse.result import Budget, BudgetResult, ScoreBudgetResult
+from heldout.reuse.unit import Unit
 from heldout.summary import PERCENT, HeatMap, LineChart, Note, PointDensity, Table
 from heldout.summary.numbers import bar_text, count_words, exact_text, of_text, pvalue_text
 from tests.report.browser import needs_chromium
@@ -229,10 +229,10 @@ def test_answer_first(name: str) -> None:
         True,
     )
     bars = [f.value for f in others if f.name.startswith("Error bar")]
-    assert bars == ([] if result.pool is None else [Unit.of(result).bar(result.error_bar, full=True)])
+    assert bars == ([] if result.pool is None else [Unit.of_budget(result).bar(result.error_bar, full=True)])
     assert any(f.value == f"{result.needed.examples_for_epsilon:,}" for f in others)
     assert others[-1].note == f"80{PERCENT} power, named beforehand"
-    assert others[-1].value == Unit.of(result).gap(result.needed.gap_now)  # as the error bar beside it
+    assert others[-1].value == Unit.of_budget(result).gap(result.needed.gap_now)  # as the error bar beside it
 
 
 @pytest.mark.parametrize("name", [*VARIANTS, *SCORED])
@@ -242,11 +242,11 @@ def test_lines(name: str) -> None:
     lines, pool = result.summary().lines, result.pool
     on_page = {row for title in titles(result) for row in facts(result, title).items()}
     assert set(lines) <= on_page
-    assert (f"Examples for {Unit.of(result).bar(result.epsilon)}" in dict(lines)) == (not result.too_few)
+    assert (f"Examples for {Unit.of_budget(result).bar(result.epsilon)}" in dict(lines)) == (not result.too_few)
     assert {row for title in titles_of_needed(result) for row in facts(result, title).items()} <= set(lines)
     if pool is not None:
         told = dict(lines)
-        bar = Unit.of(result).bar(result.error_bar, full=True)
+        bar = Unit.of_budget(result).bar(result.error_bar, full=True)
         assert told[f"Error bar for the {result.n_models:,} models"].startswith(f"{bar} ")
         assert told["Pairs told apart"] == of_text(pool.n_significant or 0, pool.n_pairs)
         cells = len(pool.names) * result.n_examples
@@ -488,10 +488,10 @@ def test_who_may_be_first(name: str) -> None:
     assert first["May be first"].startswith(f"{len(result.first)} of 12: ")
     assert first["May be among the top 3"].startswith(f"{len(result.top['3'])} of 12: ")
     unit = Unit(points=name == "similar")
-    assert first["Score to expect"].startswith(f"{unit.value(result.pool.winner.corrected)}, right on average")
+    assert first["Score to expect"].startswith(f"{unit.score(result.pool.winner.corrected)}, right on average")
     row = result.pool.models[0]
     ends = sorted((row["low"], row["high"]) if name == "trials" else (1 - row["high"], 1 - row["low"]))
-    assert first["Its true score"].startswith(f"{unit.between(*ends)} with probability 95")
+    assert first["Its true score"].startswith(f"{unit.scores(*ends)} with probability 95")
     assert ends[0] < result.pool.winner.score < ends[1]
 
 

@@ -109,8 +109,14 @@ def test_groups_of_one_where_larger_ones_could_have_been_drawn(rng):
     ("options", "message"),
     [
         ({"largest_group": 5}, "name them with `groups`"),
-        ({"largest_group": 2, "groups": np.arange(60) // 3}, "`largest_group` is 2, but a group of .* has 3 examples"),
-        ({"largest_group": 9, "groups": np.arange(60) // 3, "sequential": True}, "for a single look"),
+        (
+            {"largest_group": 2, "groups": np.arange(60) // 3},
+            "the group of example 0 in .* has 3 examples; name 3 or more",
+        ),
+        (
+            {"largest_group": 9, "groups": np.arange(60) // 3, "sequential": True},
+            "for a single look.* leave one of the two out",
+        ),
         ({"largest_group": 0, "groups": np.arange(60) // 3}, "at least 1"),
         ({"largest_group": 4.5, "groups": np.arange(60) // 3}, "whole number"),
     ],

@@ -12,11 +12,11 @@ import heldout
 from heldout.errors import InputError
 from heldout.groups import design_effect
 from heldout.predictions import Predictions
-from heldout.reuse.budget_summary.unit import Unit
 from heldout.reuse.grouped import GroupedPool, Grouping, find_groups, group_moments
 from heldout.reuse.leaderboard import PairTests, rank_ranges
 from heldout.reuse.result import BudgetResult
 from heldout.reuse.similarity import similarity
+from heldout.reuse.unit import Unit
 
 DELTA = 0.05
 
@@ -282,7 +282,7 @@ def test_too_few_groups_lead_and_give_no_counts(rng, scores):
     summary, needed = result.summary(), result.needed_summary()
     assert summary.headline == "Too few groups to say anything"
     for shown in (summary, needed):
-        assert Unit.of(result).bar(result.error_bar) in shown.sentences[0]
+        assert Unit.of_budget(result).bar(result.error_bar) in shown.sentences[0]
         assert "3 groups" in shown.warnings[0]
         assert not [name for name, _ in shown.lines if name.startswith("Examples for")]
     assert "How many examples are needed" not in [s.title for s in summary.sections]

@@ -62,8 +62,9 @@ def add_options(verb: Parser) -> None:
     verb.add_argument("paths", nargs="*", metavar="FILE", help="what the models predicted: files or folders")
     asked = verb.add_argument_group("what is asked for")
     asked.add_argument("--epsilon", metavar="E",
-                       help="error bar for further models (default: what holds for the models there are, rounded up; "
-                       "from numbers: 0.01, or what a hundred such models can have)")  # fmt: skip
+                       help="error bar for further models, as a share: 0.01 is ±1 point (default: what holds "
+                       "for the models there are, rounded up; from numbers: 0.01, or what a hundred such models can "
+                       "have)")  # fmt: skip
     asked.add_argument("--delta", default="0.05", metavar="D",
                        help="probability that a statement on all models at once fails (default 0.05)")  # fmt: skip
     asked.add_argument("--groups", metavar="SPEC",
@@ -81,7 +82,8 @@ def add_options(verb: Parser) -> None:
                        help="only say how many examples are needed: for --epsilon on models like these, for --gap "
                        "between two of them; and which gap can be told now")  # fmt: skip
     asked.add_argument("--gap", default=str(GAP), metavar="D",
-                       help=f"difference between two models that shall be told (default {GAP})")  # fmt: skip
+                       help="difference between two models that shall be told, as a share: 0.01 is 1 point "
+                       f"(default {GAP})")  # fmt: skip
     asked.add_argument("--per-task", action="store_true",
                        help="a budget for each task of the files, and one of all of them pooled")  # fmt: skip
     asked.add_argument("--seed", type=int, default=0, metavar="S",

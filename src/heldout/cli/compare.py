@@ -48,7 +48,7 @@ def add_options(verb: Parser) -> None:
         "Is model A better than model B on this test set: the difference with its interval, an exact test, "
         "the examples on which they part, and the smallest difference that would likely be found.",
         usage="heldout compare FILE ... [MODEL ...] [options]",
-        essential="--models --all-pairs --level --groups --sequential --fail-under --out --format",
+        essential="--models --all-pairs --level --groups --largest-group --sequential --fail-under --out --format",
         examples=EXAMPLES,
         details=DETAILS,
     )

@@ -10,7 +10,7 @@ from heldout.errors import InputError
 from heldout.memorization.metrics import Estimate
 from heldout.memorization.result import MemorizationResult
 from heldout.memorization.summary.answer import LEVEL_TEXT
-from heldout.summary import listed
+from heldout.summary import TURNS, names_text
 
 GATE = Gate(
     option="--fail-over",
@@ -61,8 +61,7 @@ def close(fail_over: float | None, result: MemorizationResult) -> str | None:
     near = [name for name, gap in gaps.items() if gap is not None and gap.low <= fail_over < gap.high]
     if not near or any(name not in near and _reason(fail_over, gap) is not None for name, gap in gaps.items()):
         return None
-    more = len(near) - SHOWN
-    whose = listed(near) if more <= 0 else f"{', '.join(near[:SHOWN])} and {more:,} more"
+    whose = names_text(near, SHOWN).translate(TURNS)
     retrained = any(result.measured[name].gap_retrained for name in near)
     others = "other examples, or another training (another --seed)," if retrained else "other examples"
     return (

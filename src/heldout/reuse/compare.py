@@ -99,8 +99,8 @@ def compare(
     i, j = _row(table, first, "first"), _row(table, second, "second")
     if i == j:
         raise InputError(f"{table.names[i]!r} is compared with itself; name two models of {table.source}.")
-    units = _Sampling.of(table, groups, largest_group, sequential=sequential)
-    pair = _Pair(table, units, i, j)
+    sampling = _Sampling.of(table, groups, largest_group, sequential=sequential)
+    pair = _Pair(table, sampling, i, j)
     if (lacking := pair.lacking) is not None:
         raise InputError(lacking)
     return pair.result(pair.finding(level), level, digest=table.digest(), listed=True)
@@ -148,10 +148,10 @@ def compare_all(
         raise InputError("a model is named twice; every pair of different models is compared.")
     if len(rows) < 2:
         raise InputError(f"there is one model only ({table.source}); a comparison takes two.")
-    units = _Sampling.of(table, groups, largest_group, sequential=sequential)
+    sampling = _Sampling.of(table, groups, largest_group, sequential=sequential)
 
     def pair_of(two: tuple[int, int]) -> _Pair:
-        return _Pair(table, units, *two)
+        return _Pair(table, sampling, *two)
 
     pairs = list(combinations(rows, 2))
     lacking = [two for two in (pairs if table.observed is not None else pairs[:1]) if pair_of(two).lacking is not None]
@@ -233,7 +233,7 @@ def _findings(pairs: Sequence[_Pair], level: float) -> list[_Finding]:
         kind = [k for k, pair in enumerate(pairs) if (pair.binary and pair.codes is None) is plain]
         of_kind = [pairs[k] for k in kind]
         found |= zip(kind, _binary_findings(of_kind, level) if plain else _score_findings(of_kind, level), strict=True)
-    return [pair.in_sequence(found[k], level) if pair.sequential else found[k] for k, pair in enumerate(pairs)]
+    return [pair.in_sequence(found[k], level) if pair.sampling.sequential else found[k] for k, pair in enumerate(pairs)]
 
 
 def _score_findings(pairs: Sequence[_Pair], level: float) -> list[_Finding]:
@@ -310,31 +310,49 @@ class _Sampling:
             return cls(grouping, of_one, None, sequential)
         largest = check_count(largest, "largest_group")
         if sequential:
-            raise InputError("`largest_group` is for a single look: with `sequential` each group counts once.")
+            raise InputError(
+                "`largest_group` is for a single look: with `sequential` each group counts once, whatever its size; "
+                "leave one of the two out."
+            )
         if grouping is None and of_one is None:
             raise InputError("`largest_group` is for examples that come in groups; name them with `groups`.")
-        here = 1 if grouping is None else int(group_sizes(grouping.codes).max())
-        if largest < here:
-            raise InputError(f"`largest_group` is {largest:,}, but a group of {table.source} has {here:,} examples.")
-        if grouping is None and largest > 1:
-            grouping, of_one = Grouping(np.arange(table.n_examples), of_one, 0, ()), None
+        if grouping is not None:
+            _check_largest(largest, table, grouping)
+        elif largest > 1:  # each example stands alone here, but groups that were not drawn need not
+            alone = np.arange(table.n_examples)
+            grouping, of_one = Grouping(codes=alone, named=of_one, n_repeated=0, repeated_in=()), None
         return cls(grouping, of_one, largest, sequential)
+
+
+def _check_largest(largest: int, table: Predictions, grouping: Grouping) -> None:
+    """Refuse a size that a group here exceeds, and say which."""
+    sizes = group_sizes(grouping.codes)
+    if largest < (here := int(sizes.max())):
+        first = int(np.argmax(grouping.codes == np.argmax(sizes)))
+        raise InputError(
+            f"`largest_group` is {largest:,}, but the group of example {_name(table, first)} in {table.source} has "
+            f"{here:,} examples; name {here:,} or more."
+        )
+
+
+def _name(table: Predictions, place: int) -> str:
+    """An example's id; its position where it has none."""
+    return f"{place}" if table.ids is None else table.ids[place]
 
 
 class _Pair:
     """Two rows of a table, on the examples that both have; in a sequence of groups, on those of complete groups."""
 
     def __init__(self, table: Predictions, sampling: _Sampling, i: int, j: int) -> None:
-        self.table, self.i, self.j, self.sampling, self.sequential = table, i, j, sampling, sampling.sequential
-        grouping, of_one, sequential = sampling.grouping, sampling.of_one, sampling.sequential
+        self.table, self.i, self.j, self.sampling = table, i, j, sampling
+        grouping = sampling.grouping
         common = None if table.observed is None else table.observed[i] & table.observed[j]
         places = None if common is None else np.flatnonzero(common)
         self.n_missing = 0 if places is None else table.n_examples - len(places)
         self.n_waiting, self.codes = 0, None
-        self.grouping = grouping
         if grouping is not None:
             codes = grouping.codes if places is None else grouping.codes[places]
-            if sequential and len(codes):
+            if sampling.sequential and len(codes):
                 self.n_waiting = self._unfinished(codes, places)
                 places = np.arange(table.n_examples)[: -self.n_waiting] if places is None else places[: -self.n_waiting]
                 codes = codes[: -self.n_waiting]
@@ -348,13 +366,15 @@ class _Pair:
         self.first, self.second = first, second
         self.n_up, self.n_down = (int(np.count_nonzero(side)) for side in self._sides())
         self.n_groups = None if self.codes is None else len(np.unique(self.codes))
-        self.named = of_one if grouping is None else grouping.named or f"equal {', '.join(grouping.repeated_in)}"
+        self.named = (
+            sampling.of_one if grouping is None else grouping.named or f"equal {', '.join(grouping.repeated_in)}"
+        )
 
     @property
     def lacking(self) -> str | None:
         """What there is too little of for a comparison; None where there is enough."""
         both = f"{self.table.names[self.i]} and {self.table.names[self.j]}"
-        if self.sequential and self.n_groups is not None and self.n_groups < 2:
+        if self.sampling.sequential and self.n_groups is not None and self.n_groups < 2:
             return (
                 f"{both} share {self.n_groups} complete {'group' if self.n_groups == 1 else 'groups'} of "
                 f"{self.table.source} so far (a group is complete once the next has begun); at least two are needed."
@@ -375,11 +395,10 @@ class _Pair:
         if len(seen) < len(starts):
             again = int(starts[np.setdiff1d(np.arange(len(starts)), at)[0]])
             place = again if places is None else int(places[again])
-            name = f"{place}" if self.table.ids is None else self.table.ids[place]
             raise InputError(
-                f"`sequential`: example {name} belongs to a group that had ended before. A group counts once it is "
-                "complete, so the examples of a group must stand together; order the file by groups, and these at "
-                "random."
+                f"`sequential`: example {_name(self.table, place)} belongs to a group that had ended before. A group "
+                "counts once it is complete, so the examples of a group must stand together; order the file by groups, "
+                "and these at random."
             )
         return len(codes) - int(starts[-1])
 
@@ -446,7 +465,7 @@ class _Pair:
 
     def _mean(self, row: NDArray[Any]) -> float:
         """Over examples; in a sequence of groups over groups, each of which counts once."""
-        if self.sequential and self.codes is not None:
+        if self.sampling.sequential and self.codes is not None:
             return float(self._group_means(row).mean())
         return float(np.mean(row, dtype=np.float64))
 
@@ -464,8 +483,8 @@ class _Pair:
         """
         d = self._differences()
         if self.codes is not None:
-            assert self.grouping is not None
-            length = int(self.grouping.codes.max()) + 1
+            assert self.sampling.grouping is not None
+            length = int(self.sampling.grouping.codes.max()) + 1
             sums = np.bincount(self.codes, weights=d, minlength=length)
             sizes = np.bincount(self.codes, minlength=length).astype(np.float64)
             return np.where(np.abs(sums) > ROUNDING, sums, 0.0), sizes

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from heldout import summary as page
 from heldout.reuse.compare_result import CompareAllResult, CompareResult, Parted
 from heldout.reuse.doubted import doubted
+from heldout.reuse.unit import Unit
 from heldout.statistics.confidence_sequence import ConfidenceSequence
 from heldout.statistics.paired import is_told
 
@@ -65,48 +65,6 @@ METHOD = (
     "(2005), Mathematical Methods of Statistics 14(4), 451–467; I. Waudby-Smith, A. Ramdas (2024), J. R. Stat. Soc. B "
     "86(1), 1–27. Several pairs: S. Holm (1979), Scandinavian Journal of Statistics 6(2), 65–70."
 )
-
-
-@dataclass(frozen=True)
-class Unit:
-    """What differences are shown in: percentage points beside accuracies in per cent, else the scores' own unit."""
-
-    points: bool
-    digits: int
-
-    @classmethod
-    def of(cls, *results: CompareResult) -> Unit:
-        """One for all of them."""
-        points = all(result.binary for result in results)
-        digits = 4 if max(result.n_examples for result in results) < 100_000 else 5
-        return cls(points, digits - 2 * points)
-
-    def scaled(self, difference: float) -> float:
-        """As it is shown, also where it is drawn."""
-        return 100 * difference if self.points else difference
-
-    def text(self, difference: float, *, sign: bool = True) -> str:
-        """Without the unit, as in a column headed by `named`."""
-        return page.fixed(self.scaled(difference), self.digits, sign=sign)
-
-    def in_words(self, difference: float, *, sign: bool = True) -> str:
-        """With the unit."""
-        text = self.text(difference, sign=sign)
-        return f"{text}\N{NO-BREAK SPACE}points" if self.points and math.isfinite(difference) else text
-
-    def between(self, interval: tuple[float, float]) -> str:
-        """An interval, without the unit."""
-        low, high = map(self.scaled, interval)
-        return page.pair((low, high), self.digits, sign=True) if math.isfinite(low) else "no interval"
-
-    def cell(self, difference: float, interval: tuple[float, float]) -> page.Cell:
-        """An interval and where it lies."""
-        low, high = map(self.scaled, interval)
-        return page.interval_cell(self.scaled(difference), (low, high), self.digits, sign=True)
-
-    def named(self, what: str) -> str:
-        """What heads a column of it."""
-        return f"{what}, points" if self.points else what
 
 
 def pair_summary(result: CompareResult) -> page.Summary:
@@ -199,8 +157,7 @@ def _once(result: CompareResult) -> str:
 def _told(result: CompareResult) -> tuple[str, tuple[str, ...]]:
     """The headline, and the sentences below it."""
     first, second = page.quoted(result.first), page.quoted(result.second)
-    values = result.score_first, result.score_second
-    one, two = (page.percent(score, 2) if result.binary else page.fixed(score) for score in values)
+    one, two = map(Unit.of_pairs(result).score, (result.score_first, result.score_second))
     scores = f"{first} scores {one} and {second} {two} on {result.n_examples:,} examples{_once(result)}"
     if result.ruling.outcome == "order matters":
         return f"The difference moved with the order of the {result.unit}", (f"{scores}.", moved_text(result))
@@ -215,8 +172,8 @@ def _figures(result: CompareResult) -> tuple[page.Figure, ...]:
     first, second, seen = page.quoted(result.first), page.quoted(result.second), result.detectable_difference
     moved = result.ruling.outcome == "order matters"
     looks = "as it moved with the order" if moved else "at every look at once" if result.sequence else ""
-    unit = Unit.of(result)
-    within = ", ".join(text for text in (unit.between(result.interval), looks, _once(result).strip()) if text)
+    unit = Unit.of_pairs(result)
+    within = ", ".join(text for text in (unit.interval(result.interval), looks, _once(result).strip()) if text)
     share = page.percent(result.n_discordant / result.n_examples)
     sides = f"{share}; {first} scores higher on {result.first_only:,}, {second} on {result.second_only:,}"
     found = "a true difference that is found four times in five, with one look"
@@ -226,10 +183,10 @@ def _figures(result: CompareResult) -> tuple[page.Figure, ...]:
             units += f", where one could have {page.counted(result.largest_group, 'example')},"
         found = f"with one look, {units} can never reach level {result.interval_level:.2g}, whatever they say"
     return page.figures(
-        ("Difference", unit.in_words(result.difference), f"{page.sure_text(result.interval_level)}: {within}"),
+        ("Difference", unit.difference(result.difference), f"{page.sure_text(result.interval_level)}: {within}"),
         ("p", _p_text(result.log_p_value, result.interval_level), result.test),
         ("Discordant", f"{result.n_discordant:,} of {result.n_examples:,}", sides),
-        ("Detectable difference", unit.in_words(seen, sign=False), found),
+        ("Detectable difference", unit.difference(seen, sign=False), found),
     )
 
 
@@ -286,7 +243,7 @@ def _sections(result: CompareResult, facts: page.Rows) -> Iterator[page.Section]
 def _interval_section(result: CompareResult) -> page.Section:
     sure = page.sure_text(result.interval_level)
     title = f"{page.quoted(result.first)} less {page.quoted(result.second)}"
-    unit = Unit.of(result)
+    unit = Unit.of_pairs(result)
     low, high = map(unit.scaled, result.interval)
     rows = [(unit.named("Difference of mean scores"), unit.scaled(result.difference), (low, high))]
     columns = ("Estimate", "Value", f"{sure} interval")
@@ -305,7 +262,7 @@ def _looks(result: CompareResult, s: ConfidenceSequence) -> page.LineChart:
     narrow = np.flatnonzero((s.high - s.low)[there] < WIDEST)
     first = [] if s.first is None else [int(np.searchsorted(s.looks, s.first)) - 1]
     kept = there[max(0, min([*narrow[:1].tolist(), *first, len(there) - FEWEST])) :]
-    unit, looks = Unit.of(result), tuple(s.looks[kept].tolist())
+    unit, looks = Unit.of_pairs(result), tuple(s.looks[kept].tolist())
     means, low, high = (tuple((v[kept] * unit.scaled(1.0)).tolist()) for v in (s.means, s.low, s.high))
     return page.LineChart(
         title="Difference after every look, with an interval that holds at all looks at once",
@@ -337,7 +294,7 @@ def _side(result: CompareResult, rows: list[Parted], *, first: bool) -> page.Sec
 
 def _board(result: CompareAllResult) -> page.Table:
     pairs, sure = sorted(result.pairs, key=lambda pair: pair.log_p_value), page.sure_text(result.one.level)
-    unit = Unit.of(*pairs)
+    unit = Unit.of_pairs(*pairs)
     columns = ("p, Holm", "Pair", unit.named("Difference"), f"{sure}, all at once", "Differ")
     rows, more = (_board_row(row, unit) for row in pairs[:PAIRS]), max(0, len(pairs) - PAIRS)
     signs = MOVED if any(pair.ruling.outcome == "order matters" for pair in pairs) else ""
@@ -354,4 +311,4 @@ def _board_row(row: CompareResult, unit: Unit) -> page.Row:
     told = f"{first}{sign}{second}: the scores differ on {page.counted(row.n_discordant, 'example')}"
     between = unit.cell(row.difference, row.interval)
     p, differ = _p_text(row.ruling.log_p_value, row.level), page.Cell(text=f"{row.n_discordant:,}", hover=told)
-    return page.Row(cells=(p, sign.join(short), unit.text(row.difference), between, differ))
+    return page.Row(cells=(p, sign.join(short), unit.bare(row.difference), between, differ))

@@ -9,6 +9,8 @@ from heldout.errors import InputError
 
 Number = int | float | str | Fraction
 
+IN_POINTS = {"epsilon": ": 0.01 is ±1 point", "gap": ": 0.01 is 1 point"}  # as pages show what is given as a share
+
 
 def exact(value: Number) -> Fraction:
     """The number that was meant: a float stands for its shortest decimal, 0.244 for 244/1000.
@@ -65,7 +67,9 @@ def check_exact_share(name: str, value: Number) -> None:
     """Refuse what is no number strictly between 0 and 1; exactly, where `checks.check_share` goes by floats."""
     number = check_number(name, value)
     if not 0 < number < 1 or float(number) in (0.0, 1.0):
-        raise InputError(f"`{name}` is {_short(number)}; it must lie strictly between 0 and 1.")
+        raise InputError(
+            f"`{name}` is {_short(number)}; it must lie strictly between 0 and 1{IN_POINTS.get(name, '')}."
+        )
 
 
 def check_number(name: str, value: Number) -> Fraction:

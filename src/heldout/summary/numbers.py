@@ -292,18 +292,23 @@ def exact_text(count: int | None) -> str:
     return count_words(count) if count >= KNOWN else f"{count:,}"
 
 
-def bar_text(half_width: float, *, full: bool = False) -> str:
-    """Half the width of an error bar in percentage points, since a percent sign could be read as a share of the error;
-    with all three digits where it was measured and not asked for.
+def bar_text(half_width: float, *, full: bool = False, points: bool = True) -> str:
+    """Half the width of an error bar in percentage points, since a percent sign could be read as a share of the error,
+    or in the scores' own unit; with all three digits where it was measured and not asked for.
 
     Examples
     --------
     >>> bar_text(0.01), bar_text(0.01, full=True), bar_text(1.0, full=True), bar_text(float("nan"))
     ('±1\\xa0point', '±1.00\\xa0points', '±100\\xa0points', 'not defined')
+    >>> bar_text(0.01, points=False), bar_text(0.01, full=True, points=False), bar_text(1e-5, points=False)
+    ('±0.01', '±0.0100', '±1e−05')
     """
     if not math.isfinite(half_width):
         return NOT_DEFINED
-    digits = f"{100 * half_width:{'#' if full else ''}.3g}".removesuffix(".")
+    value = 100 * half_width if points else half_width
+    digits = minus(f"{value:{'#' if full else ''}.3g}".removesuffix("."))
+    if not points:
+        return f"±{digits}"
     return f"±{digits}\N{NO-BREAK SPACE}{'point' if digits == '1' else 'points'}"
 
 

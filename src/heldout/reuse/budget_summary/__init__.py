@@ -10,9 +10,9 @@ import numpy as np
 
 from heldout import summary as page
 from heldout.reuse.budget_summary import board, evidence
-from heldout.reuse.budget_summary.unit import Unit
 from heldout.reuse.doubted import doubted
 from heldout.reuse.result import Budget, BudgetResult, PoolResult, ScoreBudgetResult
+from heldout.reuse.unit import Unit
 
 FEW_EXAMPLES = 10
 MEANS, NEEDED, TRIALS = "What this means", "How many examples are needed", "What more trials would bring"
@@ -54,7 +54,7 @@ WITHOUT_RIGHT_AND_WRONG = (
 
 def summarise(result: Budget) -> page.Summary:
     """What the result says."""
-    unit = Unit.of(result)
+    unit = Unit.of_budget(result)
     bar, room, fit, k = unit.bar(result.epsilon), result.further_models, result.testable.count, result.n_models
     more, there = ("", "") if k is None else ("more ", f"; there are {k:,}")
     scored, groups = isinstance(result, ScoreBudgetResult), result.example_groups
@@ -119,7 +119,7 @@ def _subject(result: Budget) -> str:
 
 def _figures(result: Budget) -> tuple[page.Figure, ...]:
     """The answer, and what stands around it."""
-    unit, need, k = Unit.of(result), result.needed, result.n_models
+    unit, need, k = Unit.of_budget(result), result.needed, result.n_models
     bar = unit.bar(result.epsilon)
     left, fit = page.count_words(result.further_models), page.count_words(result.testable.count)
     all_of_them = "" if k is None else unit.bar(result.error_bar, full=True)
@@ -162,7 +162,7 @@ def _meaning(result: Budget) -> page.Rows:
     return page.kept_facts(
         *_error_bar(result),
         *(() if result.pool is None else board.order(result.pool)),
-        ("Narrowest error bar of one model", None if one is None else Unit.of(result).bar(one)),
+        ("Narrowest error bar of one model", None if one is None else Unit.of_budget(result).bar(one)),
     )
 
 
@@ -170,7 +170,7 @@ def _error_bar(result: Budget) -> page.Rows:
     """The error bar that holds for all."""
     if result.pool is None:
         return ()
-    unit, bar, union = Unit.of(result), result.error_bar, result.pool.epsilon["union"]
+    unit, bar, union = Unit.of_budget(result), result.error_bar, result.pool.epsilon["union"]
     narrower = bar < union or result.testable.similarity is not None
     less = f"{page.share_text(1 - bar / union)} less than" if narrower else "as"
     own, other = (unit.bar(width, full=True) for width in (bar, union))
@@ -180,7 +180,7 @@ def _error_bar(result: Budget) -> page.Rows:
 
 def _needed(result: Budget) -> page.Rows:
     """Examples for the error bar and for a gap, and the gap that can be told now."""
-    unit, need, n = Unit.of(result), result.needed, result.n_examples
+    unit, need, n = Unit.of_budget(result), result.needed, result.n_examples
     if result.too_few:
         return ()
 
@@ -223,13 +223,18 @@ def _beside(result: Budget) -> page.Rows:
 
 def _went_in(result: Budget) -> page.Rows:
     """Models, examples, groups, and what was asked for."""
-    pool, groups, unit, rows = result.pool, result.example_groups, Unit.of(result), list[tuple[str, str | None]]()
+    pool, groups, unit, rows = (
+        result.pool,
+        result.example_groups,
+        Unit.of_budget(result),
+        list[tuple[str, str | None]](),
+    )
     if isinstance(result, BudgetResult) and pool is None:
-        rows += [("Error, as stated", unit.value(result.mean_error)), *_beside(result)]
+        rows += [("Error, as stated", unit.score(result.mean_error)), *_beside(result)]
     if pool is not None:
         what, cells = ("Error", "predictions") if isinstance(pool, PoolResult) else ("Score", "cells")
-        ends = unit.between(pool.values.min(), pool.values.max())
-        rows.append((f"{what}, mean over models", f"{unit.value(pool.values.mean())} ({ends})"))
+        ends = unit.scores(pool.values.min(), pool.values.max())
+        rows.append((f"{what}, mean over models", f"{unit.score(pool.values.mean())} ({ends})"))
         missing = page.of_text(pool.n_missing, pool.values.size * result.n_examples)
         left_out = ", left out (they must be missing by chance)" if pool.n_missing else ""
         rows.append((f"Missing {cells}", f"{missing}{left_out}"))
@@ -279,7 +284,7 @@ def _rests_on(result: Budget) -> str:
 
 def _advice(result: Budget) -> dict[str, page.Points]:
     """What the numbers say, what must not be read into them, and what to do with them."""
-    pool, groups, unit = result.pool, result.example_groups, Unit.of(result)
+    pool, groups, unit = result.pool, result.example_groups, Unit.of_budget(result)
     bar = unit.bar(result.epsilon)
     flat = None if pool is None or np.ptp(pool.values) else pool.values[0]
     room, named = result.further_models, " --groups SPEC" if groups is not None and groups.named is not None else ""

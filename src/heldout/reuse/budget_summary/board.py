@@ -7,14 +7,13 @@ import math
 from collections.abc import Iterator
 
 from heldout import summary as page
-from heldout.reuse.budget_summary.unit import Unit
 from heldout.reuse.label_noise import LabelNoise, SecondLabels
 from heldout.reuse.leaderboard import Comparison, ScoreComparison
 from heldout.reuse.result import Budget, Pool, PoolResult
+from heldout.reuse.unit import POINTS, Unit
 
 ON_AVERAGE = ", right on average; for this leaderboard alone, go by the interval"
 OUTSIDE = ", right on average, yet outside of the interval here: go by that"
-POINTS = Unit(points=True)  # labels can be wrong only where answers are right or wrong
 OPEN, ALL, TOP = 30, 200, 50  # rows unfolded; pools up to this size are shown whole; rows of larger ones
 BOARD = "The leaderboard, with error bars that hold for all at once"
 BANDS = (
@@ -119,10 +118,10 @@ def _who_is_first(pool: Pool, sure: str) -> page.Section:
             for t, found in pool.top.items()
             if t < k and (names := page.names_text(pool.named(found)))
         ),
-        ("Score of the first", f"{unit.value(winner.score)} ({page.quoted(winner.name)})"),
-        ("Its true score", f"{unit.between(low, high)} with probability {sure}, although it was chosen"),
-        ("Expected drop, fresh examples", unit.change(winner.expected_drop)),
-        ("Score to expect", unit.value(winner.corrected) + how),
+        ("Score of the first", f"{unit.score(winner.score)} ({page.quoted(winner.name)})"),
+        ("Its true score", f"{unit.scores(low, high)} with probability {sure}, although it was chosen"),
+        ("Expected drop, fresh examples", unit.difference(winner.expected_drop, sign=False)),
+        ("Score to expect", unit.score(winner.corrected) + how),
     )
     note = page.Note(EXCLUDED.format(sure=sure, unit=pool.unit))
     fold = page.Fold(title="How models are excluded, and where the drop comes from", blocks=(note,))
@@ -190,7 +189,7 @@ def _second_facts(second: SecondLabels) -> page.Rows:
     return (
         ("Second labels", second.source),
         ("Labels that differ", f"{second.n_changed:,} of {second.n_examples:,}: {within}"),
-        ("Errors change by", " to ".join(POINTS.change(end, sign=True) for end in (min(change), max(change)))),
+        ("Errors change by", " to ".join(POINTS.difference(end) for end in (min(change), max(change)))),
         ("Places change by, at most", f"{moved} (Kendall’s tau {page.fixed(second.kendall, 3)})"),
         ("Pairs told apart", f"{second.n_significant:,} by the first labels, {second.n_second:,} by the second"),
         ("By both", f"{second.n_both:,} the same way, {second.n_turned:,} the other way round"),

@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from heldout import summary as page
 from heldout.reuse.alike import Alike, Clustered, thinned
 from heldout.reuse.bounds import LARGEST, TestableModels
-from heldout.reuse.budget_summary.unit import Unit
 from heldout.reuse.curves import Curve
 from heldout.reuse.result import BudgetResult, PoolResult
+from heldout.reuse.unit import POINTS
 
-POINTS = Unit(points=True)  # all of this is of answers that are right or wrong
 DECADES = 3  # above the marked points that curves are drawn
 STYLES: dict[str, page.Style] = {"union": "a", "similarity": "b", "naive_bayes": "c"}
 TITLES = {"union": "Union bound (2)", "similarity": "Similarity union bound (3)", "naive_bayes": "Naive Bayes (15)"}
@@ -53,7 +52,7 @@ def bounds(result: BudgetResult) -> Iterator[page.Section]:
     chosen = 0 if result.testable.similarity is None else 1
     table = page.Table.of("All bounds", columns, rows, chosen=chosen, role="the answer")
     yield page.Section.of("Every bound", table, page.Facts(_facts(result)), printed=True, anchor="bounds")
-    error = POINTS.value(result.mean_error)
+    error = POINTS.score(result.mean_error)
     told = (
         "Numbers in brackets are the equations of the paper. Models that fit are like those of the pool, with their "
         f"errors and similarities. **Were all equal** is the paper’s plug-in: mean error {error} and mean similarity "
@@ -121,7 +120,7 @@ def depends(result: BudgetResult) -> page.Section:
         caption=f"At similarity {alike} (figure 2, right). A little more room for error buys a great many models.",
         x=f"error bar in percentage points (dashed: asked for, {bar})",
     )
-    error = POINTS.value(result.mean_error)
+    error = POINTS.score(result.mean_error)
     told = f"For models that all have the error {error}, as the paper assumes. Where none fits there is no curve."
     drawn = tuple(chart for chart in (by_similarity, by_epsilon) if chart is not None)
     return page.Section.of(title, told, page.SideBySide(charts=drawn) if drawn else None)
