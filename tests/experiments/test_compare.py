@@ -39,3 +39,4 @@ def test_a_law_drawn_again_says_the_same():
 def test_the_manual_says_what_is_kept():
     told = " ".join((ROOT / "docs" / "compare.md").read_text().split())
     assert tables.answer()[1:-2] in told
+    assert tables.price()[:-1] in told

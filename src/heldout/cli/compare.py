@@ -64,7 +64,7 @@ def add_options(verb: Parser) -> None:
                        help="examples depend on each other in these groups: a column of the data, a CSV file id,group, "
                        "or a regular expression on the example ids; whole groups are then the unit")  # fmt: skip
     asked.add_argument("--largest-group", type=int, metavar="N",
-                       help="with --groups: examples that a group can have at most, where larger ones than any here "
+                       help="with groups: examples that a group can have at most, where larger ones than any here "
                        "could have been drawn; without, the largest here counts as the largest there is")  # fmt: skip
     asked.add_argument("--sequential", action="store_true",
                        help="p and interval that are valid at every look, examples taken in the order of the file: one "

@@ -44,6 +44,7 @@ FEW_EXAMPLES = 1_000  # discordant examples that are described on each side; `di
 KNOTS = 40  # numbers of discordant examples for which it is computed what could have been seen
 LONGEST_TEXT = 500  # characters of an example's text
 NAMED = 12  # models listed where one is not found
+MOST = 1_000_000_000  # examples that a group is said to have
 
 
 def compare(
@@ -308,7 +309,7 @@ class _Sampling:
         grouping, of_one = find_groups(table, groups)
         if largest is None:
             return cls(grouping, of_one, None, sequential)
-        largest = check_count(largest, "largest_group")
+        largest = check_count(largest, "largest_group", most=MOST)
         if sequential:
             raise InputError(
                 "`largest_group` is for a single look: with `sequential` each group counts once, whatever its size; "
@@ -329,9 +330,10 @@ def _check_largest(largest: int, table: Predictions, grouping: Grouping) -> None
     sizes = group_sizes(grouping.codes)
     if largest < (here := int(sizes.max())):
         first = int(np.argmax(grouping.codes == np.argmax(sizes)))
+        joined = " (groups that share an input are one)" if grouping.n_repeated else ""
         raise InputError(
             f"`largest_group` is {largest:,}, but the group of example {_name(table, first)} in {table.source} has "
-            f"{here:,} examples; name {here:,} or more."
+            f"{here:,} examples{joined}; name {here:,} or more."
         )
 
 

@@ -92,7 +92,8 @@ def all_summary(result: CompareAllResult) -> page.Summary:
     one, n_pairs, n_told = result.one, page.counted(result.n_pairs, "pair"), result.n_told_apart
     tests, nulls = (list(dict.fromkeys(getattr(p, name) for p in result.pairs)) for name in ("test", "null"))
     sentences = [f"Told apart means a p of at most {one.level:g}, family-wise (Holm)."]
-    groups = tuple(_groups(one)) if one.groups_of_one is not None else ()
+    widest = max(result.pairs, key=lambda pair: pair.n_examples)
+    groups = tuple(_groups(widest))
     if one.scored_by is not None:
         sentences.append(f"Scored by: {one.scored_by}.")
     moved = [pair for pair in result.pairs if pair.ruling.outcome == "order matters"]
@@ -113,6 +114,7 @@ def all_summary(result: CompareAllResult) -> page.Summary:
         sections=(
             page.Section.of("Every pair, smallest p first", _board(result), printed=True, anchor="pairs"),
             page.Section.of("What it does not mean", page.Points((NOT_EQUAL,))),
+            *([page.Section.of("What to do next", page.Points((LARGER,)))] if _larger_could_be(widest) else []),
             *([page.Section.of("What was compared", page.Facts(groups))] if groups else []),
         ),
         lines=tuple(groups),
@@ -221,6 +223,12 @@ def _groups(result: CompareResult) -> Iterator[tuple[str, str]]:
         yield "Groups", f"{result.n_groups:,} ({result.groups_named}){here}{could}; whole groups are the unit"
 
 
+def _larger_could_be(result: CompareResult) -> bool:
+    """Whether groups that were not drawn could be larger than is known; those of a sample may all be of one."""
+    grouped = result.ruling.rests_on == "groups" or result.groups_of_one is not None
+    return grouped and result.largest_group is None and result.sequence is None
+
+
 def _sections(result: CompareResult, facts: page.Rows) -> Iterator[page.Section]:
     alone, unnamed = result.n_groups is None, result.groups_named is None
     open_still = result.ruling.outcome == "not told apart" and result.binary and alone
@@ -231,8 +239,7 @@ def _sections(result: CompareResult, facts: page.Rows) -> Iterator[page.Section]
         yield page.Section.of("Look by look", _looks(result, result.sequence))
     limits = (result.better is None, NOT_EQUAL), (True, BEFOREHAND), (result.sequence is None, ONE_LOOK)
     yield page.Section.of("What it does not mean", page.Points.of(*limits))
-    larger = result.ruling.rests_on == "groups" and result.largest_group is None
-    points = (True, READ), (open_still, enough), (unnamed, GROUPS), (larger, LARGER)
+    points = (True, READ), (open_still, enough), (unnamed, GROUPS), (_larger_could_be(result), LARGER)
     yield page.Section.of("What to do next", page.Points.of(*points))
     yield page.Section.of("What was compared", page.Facts(facts))
     for first in (True, False):

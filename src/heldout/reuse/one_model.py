@@ -15,6 +15,7 @@ from heldout.reuse.number_budget import usual_epsilon
 from heldout.reuse.scored import ScoredPool
 from heldout.reuse.similarity import similarity
 from heldout.reuse.thresholds import Number, exact
+from heldout.reuse.unit import POINTS
 from heldout.statistics import clopper_pearson
 from heldout.summary.numbers import exact_text
 
@@ -47,15 +48,15 @@ def _one_right_or_wrong(table: Predictions, grouping: Grouping | None, epsilon: 
     else:
         grouped = GroupedPool(table, similarity(table), grouping)
         low, high = (float(end[0]) for end in grouped.intervals(share))
-    told = f"its error is {wrong / n:.4f}, between {low:.4f} and {high:.4f} with {100 * (1 - share):g} %"
+    told = f"its error is {POINTS.score(wrong / n)}, {POINTS.scores(low, high)} with {100 * (1 - share):g} %"
     if 0 < wrong < n and grouping is None:
         p = Fraction(wrong, n)
         bar = usual_epsilon(n, p, 1, delta) if epsilon is None else float(exact(epsilon))
         if bar < WIDE:
             alone = testable_models(n, p, 1, epsilon=bar if epsilon is None else epsilon, delta=delta).union
-            told += f", and by the union bound the set takes {exact_text(alone)} models like it at ±{bar:g}"
+            told += f", and by the union bound the set takes {exact_text(alone)} models like it at {POINTS.bar(bar)}"
         half = (high - low) / 4
         more = examples_within(np.array([wrong / n]), np.ones((1, 1)), half, share)
         if more is not None:
-            told += f"; half as wide an error bar, ±{half:.2g}, takes about {more:,} examples"
-    return told
+            told += f"; half as wide an error bar, {POINTS.bar(half)}, takes about {more:,} examples"
+    return told.replace("\N{NO-BREAK SPACE}", " ")

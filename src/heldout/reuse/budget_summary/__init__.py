@@ -34,9 +34,10 @@ PLUG_IN = (
     f"these. The bounds hold for independent examples, and for {NOT_TUNED}"
 )
 GROUPED = (
-    "Whole groups are the unit: error bars, intervals and comparisons rest on Student’s law for many independent "
-    "groups, drawn with their sizes. Design effects are estimated from these groups, and further groups and models are "
-    f"taken to be like these. It holds for {NOT_TUNED}"
+    "Whole groups are the unit: error bars and intervals rest on Student’s law for many independent groups, drawn with "
+    "their sizes, comparisons on no group that might have been drawn being larger than the largest here (of two models "
+    "`heldout compare --largest-group` takes a larger one). Design effects are estimated from these groups, and further "
+    f"groups and models are taken to be like these. It holds for {NOT_TUNED}"
 )
 SCORES = (
     "Error bars are over {}, which must be independent; the trials of an example are kept together. They hold for "
