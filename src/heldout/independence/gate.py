@@ -59,10 +59,10 @@ def another_seed(result: AuditResult | ScoreAuditResult, level: float) -> str | 
     if e.verdict_by != "betting":
         return None
     capital = e.betting_capital
-    if capital is None or level != e.level / e.planned_audits:  # results of older versions have none
+    if capital is None or level != e.level / e.planned_audits:  # by bets, only results of older versions have none
         lower, upper = result.orbit.statistic_range(result.rule)
         capital = capital_of(
             result.test, level, lower=lower, upper=upper, alternative=result.alternative, tolerance=result.tolerance,
             seed=result.seed,
         )  # fmt: skip
-    return None if capital is None else page.other_orders(capital.share, capital.error, level)
+    return page.other_orders(capital.share, capital.error, level)
