@@ -85,9 +85,9 @@ def exposure_summary(result: ExposureResult) -> page.Summary:
 
 
 def exposure_seeds_text(result: ExposureResult, level: float) -> str | None:
-    """That another seed could put the verdict's p on the other side of a level."""
-    decides = seed_decides(level, (result.p_value, result.p_error))
-    return page.p_moves_text(result.p_error, level) if decides else None
+    """That another seed could put the larger p on the other side of a level; one that stays above it settles it."""
+    both = (result.p_margins, result.p_margins_error), (result.p_placebo, result.p_placebo_error)
+    return page.p_moves_text(result.p_error, level) if seed_decides(level, *both) else None
 
 
 def _within(result: ExposureResult) -> str:
