@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from published import EPOCHS
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -229,9 +230,6 @@ class Setting:
                 (f for limit, f in ((0.4, 1.0), (0.6, 0.1), (0.8, 0.01), (0.9, 0.001)) if at < limit), 5e-4
             )
         return self.rate
-
-
-EPOCHS = 250  # the paper's, said of the ResNets; a job of the plan says how many there are
 
 
 def settings() -> dict[str, Setting]:

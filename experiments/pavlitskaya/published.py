@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-EPOCHS = 250  # said of the ResNets, of no other
+EPOCHS = 250  # said of the ResNets, of no other; a job of a plan may have fewer
 GAPS = {"lenet-mnist": 0.0062, "lenet-cifar": 0.4300}  # Acc(S) - Acc(V), section IV.C
 
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from files import write_atomically
 from measures import GROUP_SIZES, at_strength
 from problem import CASES
 
@@ -55,7 +54,7 @@ def _histogram(axes: Any, series: list[tuple[str, list[float]]], colours: Sequen
 
 
 def _save(figure: Any, path: Path) -> None:
-    write_atomically(path, lambda p: figure.savefig(p, format="png", dpi=80, metadata={"Software": None}))
+    figure.savefig(path, format="png", dpi=80, metadata={"Software": None})
 
 
 def draw_figure5(results: dict[str, Any], path: Path) -> None:

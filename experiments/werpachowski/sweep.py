@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from files import write_atomically
 from measures import n_model_pvalues, project_tests, round_off
 from problem import CASES, DIMENSION, Floats32, pairwise_statistics
 from tqdm import tqdm
 from training import OPTIMIZERS, RUNS_AT_ONCE, Progress, train_group
+
+from heldout.files import write_text
 
 OVERFITTED = 1  # its index in CASES
 ROWS = (  # init, optimizer, residual
@@ -102,8 +103,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         weights = train_overfitted(args.runs, args.steps, args.seed, row)
         named = dict(zip(("init", "optimizer", "residual"), row, strict=True))
         table["rows"].append({**named, "strength": measure_row(weights, args.seed)})
-        text = json.dumps(table, indent=1) + "\n"
-        write_atomically(args.out, lambda p, t=text: p.write_text(t, encoding="utf-8"))
+        write_text(args.out, json.dumps(table, indent=1) + "\n")
     for r in table["rows"]:
         six = r["strength"]["6"]
         print(

@@ -23,13 +23,13 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
 from figures import draw_figure5, draw_figure6
-from files import write_atomically
 from measures import at_strength, summarise
 from problem import CASES, DIMENSION
 from published import PUBLISHED
 from training import INITS, OPTIMIZERS, RESIDUALS, initial_weights, train
 
 from heldout.errors import InputError
+from heldout.files import write_text
 
 
 def report(results: dict[str, Any]) -> str:
@@ -94,8 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     results = summarise(weights, settings)
-    text = json.dumps(results, separators=(",", ":"), allow_nan=False) + "\n"
-    write_atomically(args.out / "results.json", lambda p: p.write_text(text, encoding="utf-8"))
+    write_text(args.out / "results.json", json.dumps(results, separators=(",", ":"), allow_nan=False) + "\n")
     draw_figure5(results, args.out / "figure5.png")
     draw_figure6(results, args.out / "figure6.png")
     print(report(results))

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from files import write_atomically
 from problem import CASES, DIMENSION, N_TRAIN, Floats, Floats32, draw_points
 from scipy.special import expit, ndtr, ndtri
 from tqdm import tqdm
 
 from heldout.errors import InputError
+from heldout.files import write_npz
 
 LEARNING_RATE = 0.01
 BATCH = 100
@@ -196,8 +196,8 @@ def train_group(
 
 def save_checkpoint(path: Path, progress: Progress, settings: dict[str, Any]) -> None:
     """Write `progress` and the settings that it belongs to."""
-    stamp = json.dumps(settings, sort_keys=True)
-    write_atomically(path, lambda p: np.savez(p, settings=stamp, **vars(progress)))
+    stamp = np.array(json.dumps(settings, sort_keys=True))
+    write_npz(path, {"settings": stamp, **vars(progress)})
 
 
 def load_checkpoint(path: Path, settings: dict[str, Any]) -> Progress:

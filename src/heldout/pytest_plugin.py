@@ -36,7 +36,8 @@ def heldout_audit(request: pytest.FixtureRequest) -> Callable[..., AuditResult |
 
     def audit(*args: Any, fail_under: float = FAIL_UNDER, **options: Any) -> AuditResult | ScoreAuditResult:
         import heldout
-        from heldout.independence.gate import another_seed, check_threshold, fails
+        from heldout.independence.gate import check_threshold, fails
+        from heldout.independence.summary.seeds import audit_seeds_text
 
         of_pictures = "images" in options or any(isinstance(given, heldout.LabelledImages) for given in args[1:2])
         check_threshold(
@@ -57,7 +58,7 @@ def heldout_audit(request: pytest.FixtureRequest) -> Callable[..., AuditResult |
         # pytest's own `record_property` warns under the usual family of JUnit files, which may be an error
         request.node.user_properties.append(("heldout_p_value", p_value))
         known = p_value == p_value  # nan is neither
-        close = another_seed(result, fail_under / options.get("planned_audits", 1)) if known else None
+        close = audit_seeds_text(result, fail_under / options.get("planned_audits", 1)) if known else None
         if close is not None:
             request.node.user_properties.append(("heldout_close", close))
         if fails(p_value, fail_under):

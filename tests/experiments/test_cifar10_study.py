@@ -8,9 +8,7 @@ import hashlib
 import itertools
 import json
 import shutil
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -22,35 +20,30 @@ from heldout.orbit import RULES, Translations
 from heldout.scorers.canvases import window
 from heldout.statistics import control_test, independence_test
 from heldout.statistics.leak import MARGIN_CLIP
+from tests.experiments.scripts import ROOT, short_names
 
 torch = pytest.importorskip("torch")
 FakeTensorMode = torch._subclasses.fake_tensor.FakeTensorMode
 
-FOLDER = Path(__file__).parents[2] / "experiments" / "werpachowski" / "cifar10"
-NAMES = (
-    "against", "audits", "brute", "checks", "codes", "evidence", "figures", "kept", "measures", "near", "networks",
-    "pictures", "published", "rescaled", "store", "study", "tables", "training",
-)  # fmt: skip
-
-
-def load() -> dict:
-    """The scripts import each other by short names, which other studies use too: they are taken back afterwards."""
-    before = {n: sys.modules.pop(n) for n in NAMES if n in sys.modules}
-    sys.path.insert(0, str(FOLDER))
-    try:
-        return {n: __import__(n) for n in NAMES}
-    finally:
-        sys.path.remove(str(FOLDER))
-        for n in NAMES:
-            sys.modules.pop(n, None)
-        sys.modules.update(before)
-
-
-scripts = load()
-against, audits, brute, checks, codes, evidence, figures = (scripts[n] for n in NAMES[:7])
-measures, near = scripts["measures"], scripts["near"]
-pictures, published, rescaled, store, study, tables, training = (scripts[n] for n in NAMES[11:])
-MAIN, Networks = scripts["kept"].MAIN, scripts["kept"].Networks
+FOLDER = ROOT / "experiments" / "werpachowski" / "cifar10"
+with short_names(FOLDER):
+    import against
+    import audits
+    import brute
+    import checks
+    import codes
+    import evidence
+    import figures
+    import measures
+    import near
+    import networks
+    import pictures
+    import rescaled
+    import store
+    import study
+    import tables
+    import training
+    from kept import MAIN, Networks
 CPU = torch.device("cpu")
 TINY = training.Setting(network="tiny", batch=16, epochs=3, peak=0.05)
 
@@ -299,7 +292,7 @@ def test_folded_network_is_the_trained_one(data):
         v = torch.nn.functional.batch_norm(v, *t.weights.statistics[2 * i : 2 * i + 2], scale, shift, False, 0.1, 1e-5)
         v = v.relu() + (kept if layer.closes else 0)
     expected = torch.nn.functional.linear(v.mean(dim=(2, 3)), *t.weights.tensors[-2:])
-    finished = scripts["networks"].Finished(t.layers, t.weights, torch.float32)
+    finished = networks.Finished(t.layers, t.weights, torch.float32)
     assert torch.allclose(finished(x), expected, atol=1e-4)
 
 
@@ -309,7 +302,7 @@ def test_folded_wide_network_is_the_trained_one(data):
     training.together([t])
     x = torch.zeros(8, 8, 32, 32)
     x[:, :3] = torch.randn(8, 3, 32, 32, generator=torch.Generator().manual_seed(0))
-    F, networks = torch.nn.functional, scripts["networks"]
+    F = torch.nn.functional
     w, moving = iter(t.weights.tensors), iter(t.weights.statistics)
     assert not t.weights.tensors[0][:, 3:].any()
 
@@ -331,7 +324,6 @@ def test_folded_wide_network_is_the_trained_one(data):
 @pytest.mark.parametrize(("depth", "factor", "millions"), [(28, 10, 36.5), (16, 8, 11.0), (40, 2, 2.2), (22, 10, 26.8)])
 def test_wide_networks_have_the_published_size(depth, factor, millions):
     """Table 4 of Zagoruyko and Komodakis (2016)."""
-    networks = scripts["networks"]
     with FakeTensorMode():
         tensors, _ = networks.initial_wide(networks.NETWORKS[f"wide{depth}x{factor}"](), None)
     assert sum(t.numel() for t in tensors) / 1e6 == pytest.approx(millions, abs=0.06)
@@ -381,7 +373,7 @@ def test_step_is_sgd_with_nesterov(data):
         for group in optimiser.param_groups:
             group["lr"] = float(training.rates(setting, other.steps)[k])
         optimiser.zero_grad()
-        out = scripts["networks"].logits(other.layers, w, other.weights.statistics, x)
+        out = networks.logits(other.layers, w, other.weights.statistics, x)
         torch.nn.functional.cross_entropy(out, y).backward()
         optimiser.step()
     for mine, theirs in zip(t.weights.tensors, w, strict=True):
@@ -779,7 +771,6 @@ def test_difference_is_the_control_tests():
 @pytest.mark.slow
 def test_a_second_reading_of_kept_weights(data, cifar, tmp_path, monkeypatch):
     """T from the weights by brute force, all 169 places of 20 pictures; a wrong code is seen."""
-    networks = scripts["networks"]
     monkeypatch.setitem(networks.NETWORKS, "plain", lambda: (networks.Layer(8), networks.Layer(16, 2)))
     t = trained(data, replace(TINY, network="plain", shift=False, epochs=4), 7)
     training.together([t])

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import sys
-from pathlib import Path
+import importlib
 
 import numpy as np
 import pytest
@@ -12,8 +11,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+from tests.experiments.scripts import ROOT, short_names
+
 pytest.importorskip("triton", reason="Triton is there for Linux only")
-ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "experiments" / "pavlitskaya"
 NAMES = (
     "agreement", "convolutions", "endings", "evaluate", "fused", "hopper", "kernels", "networks", "processes",
@@ -26,17 +26,10 @@ G, B = 2, 3
 @pytest.fixture(scope="module")
 def loaded():
     """The modules by their names; kernels run by the interpreter (tests/conftest.py), without a GPU."""
-    before = {n: sys.modules.pop(n) for n in NAMES if n in sys.modules}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "path", [str(FOLDER), str(ROOT), *sys.path])
-        try:
-            found = {n: __import__(n) for n in NAMES}
-            found["convolutions"].TILES.clear()  # those of a GPU are large
-            yield found
-        finally:
-            for n in NAMES:
-                sys.modules.pop(n, None)
-            sys.modules.update(before)
+    with short_names(FOLDER):
+        found = {name: importlib.import_module(name) for name in NAMES}
+        found["convolutions"].TILES.clear()  # those of a GPU are large
+        yield found
 
 
 @pytest.fixture

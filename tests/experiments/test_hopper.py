@@ -11,7 +11,6 @@ import os
 import re
 import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -19,10 +18,10 @@ import pytest
 import torch
 from torch.nn import functional as F
 
+from tests.experiments.scripts import ROOT, short_names
+
 pytest.importorskip("triton", reason="Triton is there for Linux only")
-ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "experiments" / "pavlitskaya"
-NAMES = ("endings", "hopper")
 SHARED = 227 * 1024  # bytes of shared memory that a program of an H200 may have
 NOTHING = (False, False, False, 0, 0.0, 0)  # bias, add, relu, mask, dropout, sums
 ENDINGS = [  # forwards and back, as the networks of networks.py ask for them
@@ -33,16 +32,12 @@ ENDINGS = [  # forwards and back, as the networks of networks.py ask for them
 
 
 @pytest.fixture
-def hopper(monkeypatch):
+def hopper():
     """The module, loaded anew."""
-    before = {n: sys.modules.pop(n) for n in NAMES if n in sys.modules}
-    monkeypatch.setattr(sys, "path", [str(FOLDER), *sys.path])
-    import hopper
+    with short_names(FOLDER):
+        import hopper
 
-    yield hopper
-    for n in NAMES:
-        sys.modules.pop(n, None)
-    sys.modules.update(before)
+        yield hopper
 
 
 # --- the text of the kernels, with arrays in the place of the chip -------------------------------------

@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from heldout.independence.score_maps import score_map_statistics
 from heldout.orbit import RULES
+from tests.experiments.scripts import ROOT, load
 
 torch = pytest.importorskip("torch")
 F = torch.nn.functional
 
-FOLDER = Path(__file__).parents[2] / "experiments" / "werpachowski" / "imagenet"
-
-
-def load(name):
-    spec = importlib.util.spec_from_file_location(f"imagenet_{name}", FOLDER / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-audit, tables = load("audit"), load("tables")
+FOLDER = ROOT / "experiments" / "werpachowski" / "imagenet"
+audit, tables = load(FOLDER, "audit", "tables")
 CPU = torch.device("cpu")
 
 

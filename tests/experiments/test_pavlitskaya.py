@@ -7,7 +7,7 @@ import itertools
 import json
 import re
 import sys
-from pathlib import Path
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,28 +15,10 @@ import pytest
 from scipy.stats import binomtest, permutation_test, spearmanr, ttest_ind, ttest_rel
 
 from heldout import MemorizationResult
+from tests.experiments import scripts
 
-ROOT = Path(__file__).parents[2]
-FOLDER = ROOT / "experiments" / "pavlitskaya"
-NAMES = (
-    "curves", "data", "evaluate", "jobs", "measures", "networks", "published", "runs", "tables", "train", "trained",
-    "training", "weights", "corruptions", "sentences",
-)  # fmt: skip
-
-
-def load(*wanted):
-    """The scripts import each other by short names, which other studies use too: they are taken back afterwards."""
-    before = {n: sys.modules.pop(n) for n in NAMES if n in sys.modules}
-    sys.path[:0] = [str(FOLDER), str(ROOT)]
-    try:
-        return [__import__(n) for n in wanted]
-    finally:
-        del sys.path[:2]
-        for n in NAMES:
-            sys.modules.pop(n, None)
-        sys.modules.update(before)
-
-
+FOLDER = scripts.ROOT / "experiments" / "pavlitskaya"
+load = partial(scripts.load, FOLDER)
 as_curves, measures, networks, published, of_pools, sentences, tables, trained = load(
     "curves", "measures", "networks", "published", "runs", "sentences", "tables", "trained"
 )

@@ -5,32 +5,16 @@ from __future__ import annotations
 import itertools
 import json
 import math
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.stats import norm, truncnorm
 
-FOLDER = Path(__file__).parents[2] / "experiments" / "werpachowski"
-NAMES = ("figures", "files", "measures", "problem", "published", "synthetic", "training")
+from tests.experiments.scripts import ROOT, load
 
-
-def load() -> dict:
-    """The scripts import each other by short names, which other studies use too: they are taken back afterwards."""
-    before = {n: sys.modules.pop(n) for n in NAMES if n in sys.modules}
-    sys.path.insert(0, str(FOLDER))
-    try:
-        return {n: __import__(n) for n in NAMES}
-    finally:
-        sys.path.remove(str(FOLDER))
-        for n in NAMES:
-            sys.modules.pop(n, None)
-        sys.modules.update(before)
-
-
-scripts = load()
-measures, problem, synthetic, training = (scripts[n] for n in ("measures", "problem", "synthetic", "training"))
+measures, problem, synthetic, training = load(
+    ROOT / "experiments" / "werpachowski", "measures", "problem", "synthetic", "training"
+)
 SIGMA, MARGIN = 1.5, 0.25  # small and wide, so that the margin matters
 
 # (w, b): towards, across, against and nearly orthogonal to the true boundary, and far off it

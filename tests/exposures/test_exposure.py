@@ -20,6 +20,7 @@ from heldout.exposures.inputs import read_board
 from heldout.exposures.placebo import Placebo, blocks_of, placebo_test
 from heldout.exposures.scans import day_sums, scan_dates
 from heldout.exposures.single import Singles, prediction_p
+from heldout.exposures.summary import exposure_seeds_text
 from heldout.statistics import margins
 
 ROOT = Path(__file__).parents[2]
@@ -166,6 +167,32 @@ def test_another_seed_could_decide_otherwise(p, error, told):
     near = replace(near, p_placebo_error=0.0003)
     assert near.p_error == error
     assert any("another seed could decide otherwise" in w for w in near.summary().warnings) == told
+
+
+@pytest.mark.parametrize(
+    ("margins", "placebo", "told"),
+    [
+        ((0.048, 0.004), (0.01, 0.002), 0.004),
+        ((0.04, 0.02), (0.0556, 0.0), None),  # all assignments were looked at: it stays above, and is the larger
+        ((0.0556, 0.001), (0.06, 0.02), None),
+        ((0.04, 0.001), (0.01, 0.016), None),  # both stay below
+        ((0.03, 0.012), (0.04, 0.001), 0.012),  # the smaller one could be the larger, and above
+        ((0.048, 0.004), (0.058, 0.006), 0.006),
+        ((0.048, np.nan), (0.01, np.nan), None),  # of older versions
+    ],
+)
+def test_a_seed_decides_where_the_larger_p_could_lie_on_either_side(margins, placebo, told):
+    right, _, seen = small(np.random.default_rng(0))
+    found = exposure(right, seen=seen, n_resamples=99, scan=False)
+    for (p, error), (q, other) in ((margins, placebo), (placebo, margins)):
+        ruling = replace(found.ruling, p_value=max(p, q), outcome="no excess found")
+        near = replace(found, ruling=ruling, p_margins=p, p_margins_error=error, p_placebo=q, p_placebo_error=other)
+        told_now = [w for w in near.summary().warnings if "another seed could decide otherwise" in w]
+        assert told_now == ([] if told is None else [
+            f"p moves with the seed, by ± {told} (standard deviation), and lies within two of these of 0.05: another "
+            "seed could decide otherwise."
+        ])  # fmt: skip
+        assert exposure_seeds_text(near, 0.05) == (told_now[0] if told_now else None)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ import pytest
 
 import heldout
 from heldout.images import LabelledImages, Wrap, from_arrays
-from heldout.independence.gate import another_seed
+from heldout.independence import gate
+from heldout.independence.summary.seeds import audit_seeds_text
 from heldout.statistics.betting import Capital, star_bets_capital
 
 
@@ -40,6 +41,15 @@ def test_another_seed_could_decide_otherwise_near_the_level(verb):
         assert any("another seed could decide otherwise" in w for w in warnings) == told
 
 
+def test_the_gate_has_it_as_a_number():
+    """How far seeds move p, where that decides."""
+    result = scores(0.05)
+    p = result.p_value
+    error = np.sqrt(p * (1 - p) / 999)
+    assert gate.moved_by_seed(result, p + error) == pytest.approx(error)
+    assert gate.moved_by_seed(result, p + 3 * error) is None
+
+
 @pytest.fixture(scope="module")
 def alone():
     """Pictures without a control: the bets are the verdict."""
@@ -69,7 +79,7 @@ def test_the_capital_of_pictures_without_a_control(alone, tmp_path):
     kept = alone.evidence.betting_capital
     assert kept is not None
     assert (kept.share >= 1) == (alone.p_value <= alone.evidence.level)
-    assert another_seed(alone, 0.05) == another_seed(replace(alone, evidence=alone.evidence), 0.05 * (1 + 1e-12))
+    assert audit_seeds_text(alone, 0.05) == audit_seeds_text(alone, 0.05 * (1 + 1e-12))
     alone.save(tmp_path / "alone")
     assert heldout.AuditResult.load(tmp_path / "alone").evidence.betting_capital == kept
 
@@ -96,12 +106,13 @@ def test_an_audit_saved_before_there_was_a_capital(alone, tmp_path, level, told)
     assert any("another seed could decide otherwise" in w for w in old.summary().warnings) == told
 
 
-def test_bets_that_no_seed_moves_say_nothing():
-    """Equal losses everywhere: there are no orders of them."""
+def test_bets_that_no_seed_moves_say_nothing(monkeypatch):
+    """Equal losses everywhere: there are no orders of them, which the result knows without a second look."""
     pictures = np.random.default_rng(0).random((40, 8, 8))
     shown = LabelledImages(from_arrays(pictures, np.zeros(40, dtype=int)), Wrap())
     found = heldout.audit(lambda batch: np.eye(2)[np.zeros(len(batch), int)], shown, orbit=heldout.Translations(1))
-    assert found.evidence.betting_capital is None
+    assert found.evidence.betting_capital == Capital(share=found.evidence.level, error=0.0)
+    monkeypatch.setattr(gate, "capital_of", None)
     assert not any("seed" in w for w in found.summary().warnings)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 
 from heldout.cli.ending import Gate
-from heldout.independence.gate import another_seed, check_threshold, fails
+from heldout.independence.gate import check_threshold, fails
 from heldout.independence.result import AuditResult
 from heldout.independence.score_result import ScoreAuditResult
+from heldout.independence.summary.seeds import audit_seeds_text
 
 GATE = Gate(
     option="--fail-under",
@@ -44,4 +45,4 @@ def reasons(args: argparse.Namespace, p_value: float, result: AuditResult | Scor
 
 def close(args: argparse.Namespace, result: AuditResult | ScoreAuditResult) -> str | None:
     """That another seed could have put p on the other side of `--fail-under`."""
-    return None if args.fail_under is None else another_seed(result, args.fail_under / args.planned_audits)
+    return None if args.fail_under is None else audit_seeds_text(result, args.fail_under / args.planned_audits)

@@ -17,11 +17,11 @@ from heldout.errors import InputError
 from heldout.exposures.exposure import exposure
 from heldout.exposures.inputs import SEEN
 from heldout.exposures.result import ExposureResult
+from heldout.exposures.summary import exposure_seeds_text
 from heldout.predictions import Predictions, load_predictions
 from heldout.predictions.items import TABLES, table_columns
 from heldout.predictions.raw import suffix_of
 from heldout.predictions.values import listing
-from heldout.summary import another_seed
 
 EXAMPLES = """\
   heldout exposure results.csv --items items.csv --models models.csv --strata platform difficulty --out exposure
@@ -104,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
     )
     close = None
     if args.fail_under is not None and _smallest(result) < args.fail_under:  # else it fails with any seed
-        close = another_seed(result.p_value, result.p_error, args.fail_under)
+        close = exposure_seeds_text(result, args.fail_under)
     return tested.end(result, args, failed=_reasons(args.fail_under, result), close=close)
 
 

@@ -19,7 +19,7 @@ from heldout.multiple_choice.items import Items
 from heldout.multiple_choice.options import check_tests, least_p, options
 from heldout.multiple_choice.readers import read_items
 from heldout.multiple_choice.result import OptionsResult
-from heldout.multiple_choice.summary import another_seed
+from heldout.multiple_choice.summary.seeds import options_seeds_text
 from heldout.scorers.secrets import HIDDEN, bare_address, plain_fields
 
 if TYPE_CHECKING:
@@ -346,4 +346,4 @@ def _reasons(fail_under: float | None, result: OptionsResult) -> list[str]:
 
 def _close(fail_under: float | None, result: OptionsResult) -> str | None:
     """That another seed could have put p on the other side of the threshold."""
-    return None if fail_under is None else another_seed(result, fail_under)
+    return None if fail_under is None else options_seeds_text(result, fail_under)

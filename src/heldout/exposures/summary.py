@@ -12,6 +12,7 @@ from heldout.exposures.families import TELLING
 from heldout.exposures.placebo import ENOUGH
 from heldout.exposures.result import ExposureResult, ModelExposure
 from heldout.statistics.paired import is_told
+from heldout.statistics.seeds import seed_decides
 
 LISTED, PRINTED = 60, 15  # models on the page, and printed
 CURVES = 6  # models whose scans are drawn
@@ -81,6 +82,12 @@ def exposure_summary(result: ExposureResult) -> page.Summary:
         ),
         method=METHOD,
     )
+
+
+def exposure_seeds_text(result: ExposureResult, level: float) -> str | None:
+    """That another seed could put the larger p on the other side of a level; one that stays above it settles it."""
+    both = (result.p_margins, result.p_margins_error), (result.p_placebo, result.p_placebo_error)
+    return page.p_moves_text(result.p_error, level) if seed_decides(level, *both) else None
 
 
 def _within(result: ExposureResult) -> str:
@@ -171,7 +178,7 @@ def _warnings(result: ExposureResult) -> Iterator[str]:
             f"Models with the same results as another one, of another family: {result.n_twins:,}. If they are one "
             "model under two names, or made from one another, give them one family."
         )
-    seeds = page.another_seed(result.p_value, result.p_error, result.level)
+    seeds = exposure_seeds_text(result, result.level)
     if seeds is not None and result.verdict in ("exposed models score better", "no excess found"):
         yield seeds
     if result.mixing is not None and not result.mixing.mixed:

@@ -231,7 +231,8 @@ class Evidence(Record):
     control: ControlEvidence | None
     ruling: Verdict  # of the p-value that was declared to be the verdict, times the planned audits
     views: ViewsEvidence | None = None  # on finite groups of moves; without a control this is the verdict
-    # Where bets are the verdict: how near they come to the level it is held to. None of results that were saved before
+    # How near bets come to the level the verdict is held to; None where they are not the verdict, and of results that
+    # were saved before this was kept
     betting_capital: Capital | None = None
 
     @property
@@ -393,8 +394,8 @@ def capital_of(
     alternative: Alternative,
     tolerance: float,
     seed: int,
-) -> Capital | None:
-    """How near the bets of `mean_zero_log_p_values` come to a level; None where nothing depends on the seed."""
+) -> Capital:
+    """How near the bets of `mean_zero_log_p_values` come to a level."""
     units = one_value_per_group(examples.T, examples.groups)[0]
     return star_bets_capital(
         units, level=level, lower=lower, upper=upper, alternative=alternative, tolerance=tolerance, seed=seed

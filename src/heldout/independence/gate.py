@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from numbers import Real
 
-from heldout import summary as page
 from heldout.errors import InputError
 from heldout.independence.evidence import capital_of
 from heldout.independence.result import AuditResult
 from heldout.independence.score_result import ScoreAuditResult
-
-MORE_DRAWS = "More --resamples decide it."
+from heldout.statistics.betting import Capital
+from heldout.statistics.seeds import draws_error, seed_decides
 
 
 def check_threshold(
@@ -45,24 +44,30 @@ def fails(p_value: float, fail_under: float) -> bool:
     return not p_value >= fail_under
 
 
-def another_seed(result: AuditResult | ScoreAuditResult, level: float) -> str | None:
-    """That another seed could put the verdict's p, times no planned audits, on the other side of a level."""
+def moved_by_seed(result: AuditResult | ScoreAuditResult, level: float) -> float | Capital | None:
+    """How far seeds move the verdict's p, times no planned audits, where one could put it on the other side of a level.
+
+    Its standard deviation where it rests on draws, what the bets hold where it rests on them; None where no seed could.
+    """
     if (leak := result.leak) is not None:
-        seeds = page.other_draws(leak.p_value, leak.test.mean.n_resamples, level)
-        return seeds and f"{seeds} {MORE_DRAWS}"
+        return _within(leak.p_value, draws_error(leak.p_value, leak.test.mean.n_resamples), level)
     if isinstance(result, ScoreAuditResult):
         return None
     e = result.evidence
-    if e.control is not None:
-        seeds = page.other_draws(e.control.p_value, e.control.statistic.n_resamples, level, times=2)
-        return seeds and f"{seeds} {MORE_DRAWS}"
+    if (control := e.control) is not None:
+        return _within(control.p_value, draws_error(control.p_value, control.statistic.n_resamples, times=2), level)
     if e.verdict_by != "betting":
         return None
     capital = e.betting_capital
-    if capital is None or level != e.level / e.planned_audits:  # results of older versions have none
+    if capital is None or level != e.level / e.planned_audits:  # by bets, only results of older versions have none
         lower, upper = result.orbit.statistic_range(result.rule)
         capital = capital_of(
             result.test, level, lower=lower, upper=upper, alternative=result.alternative, tolerance=result.tolerance,
             seed=result.seed,
         )  # fmt: skip
-    return None if capital is None else page.other_orders(capital.share, capital.error, level)
+    return capital if seed_decides(1.0, (capital.share, capital.error)) else None
+
+
+def _within(p: float, error: float, level: float) -> float | None:
+    """The error of p where a seed decides on which side of a level p lies."""
+    return error if seed_decides(level, (p, error)) else None

@@ -150,7 +150,7 @@ class Capital:
         Mean wealth over the orders, in units of what the level takes (1); of this level and all larger ones of the
         grid the least for its error.
     error : float
-        Its standard error over the orders: what another seed would change.
+        Its standard error over the orders: what another seed would change. 0 where no seed changes anything.
     """
 
     share: float
@@ -167,11 +167,11 @@ def star_bets_capital(
     tolerance: float = 0.0,
     seed: int = 0,
     n_orders: int | None = None,
-) -> Capital | None:
+) -> Capital:
     """How sure it is on which side of a level the p of `star_bets_log_pvalue` is, whose arguments the others are.
 
-    None where nothing depends on the orders: all values are equal, say, or the bets hold next to nothing in any order.
-    Of a level below the finest of the grid, 5e-11, it is told how sure that one is.
+    The error is 0 where nothing depends on the orders: all values are equal, say, or the bets hold next to nothing in
+    any order. Of a level below the finest of the grid, 5e-11, it is told how sure that one is.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def star_bets_capital(
     x, lower, upper = _winning_half(values, lower=lower, upper=upper, alternative=alternative, tolerance=tolerance)
     ordered, times = random_orders(x, zeros=tolerance > 0.0, rng=np.random.default_rng(seed), n_orders=n_orders)
     if not ordered.size:
-        return None
+        return Capital(share=level, error=0.0)  # nothing to bet on: the capital stays 1
     log_alphas = log_levels(0, FINE_LEVELS)
     coarser = int(np.count_nonzero(log_alphas > math.log(level) + 1e-12))  # p is at most the level where it is the next
     log_alphas = log_alphas[: coarser + 1]
@@ -195,7 +195,7 @@ def star_bets_capital(
     )
     shares, errors = wealth.mean(axis=0), wealth.std(axis=0, ddof=1) / math.sqrt(len(wealth))
     if not (errors > EQUAL).any():
-        return None
+        errors = np.zeros_like(errors)
     room = np.where(shares >= 1 - 1e-12, np.inf, -np.inf)
     least = int(np.argmin(np.divide(shares - 1, errors, out=room, where=errors > 0)))
     return Capital(share=float(shares[least]), error=float(errors[least]))

@@ -87,54 +87,30 @@ def pvalue_text(log_p: float) -> str:
     return f"{digit:.0f}e{whole:d}" if round(digit) < 10 else f"1e{whole + 1:d}"
 
 
-def another_seed(p: float, error: float, level: float) -> str | None:
-    """That draws alone could put p on the other side of a level; None where they hardly could.
-
-    `error` is the standard deviation of p over seeds, as the draws themselves tell it.
+def p_moves_text(error: float, level: float) -> str:
+    """That another seed could put p on the other side of a level: it moves by `error`, a standard deviation over seeds.
 
     Examples
     --------
-    >>> another_seed(0.048, 0.0021, 0.05)
+    >>> p_moves_text(0.0021, 0.05)
     'p moves with the seed, by ± 0.0021 (standard deviation), and lies within two of these of 0.05: another seed could \
 decide otherwise.'
-    >>> another_seed(0.03, 0.0017, 0.05) is None, another_seed(0.048, math.nan, 0.05) is None
-    (True, True)
-    >>> another_seed(0.05, 0.0, 0.05) is None  # no draws
-    True
     """
-    if not (error > 0 and abs(p - level) <= 2 * error):
-        return None
     return (
         f"p moves with the seed, by ± {p_text(error)} (standard deviation), and lies within two of these of "
         f"{level:g}: another seed could decide otherwise."
     )
 
 
-def other_draws(p: float, n_draws: int, level: float, *, times: int = 1) -> str | None:
-    """`another_seed` of p that is a share of so many draws, or `times` one.
+def capital_moves_text(share: float, error: float, level: float) -> str:
+    """The same of p by bets that hold, averaged over orders, such a share of the capital that the level takes.
 
     Examples
     --------
-    >>> other_draws(0.048, 9999, 0.05) is None, other_draws(0.045, 9999, 0.05) is None
-    (False, True)
-    """
-    share = min(1.0, p / times)
-    return another_seed(p, times * math.sqrt(share * (1 - share) / n_draws), level)
-
-
-def other_orders(share: float, error: float, level: float) -> str | None:
-    """`another_seed` of p by bets that hold, averaged over orders, such a share of the capital that the level takes.
-
-    Examples
-    --------
-    >>> other_orders(0.97, 0.021, 0.05)
+    >>> capital_moves_text(0.97, 0.021, 0.05)
     'p moves with the seed: averaged over orders of the examples, the bets hold 0.970 ± 0.021 (standard deviation) of \
 the capital that p of 0.05 takes, which is within two of these of all of it: another seed could decide otherwise.'
-    >>> other_orders(0.9, 0.02, 0.05) is None
-    True
     """
-    if not (error > 0 and abs(share - 1) <= 2 * error):
-        return None
     return (
         f"p moves with the seed: averaged over orders of the examples, the bets hold {fixed(share, 3)} ± "
         f"{fixed(error, 3)} (standard deviation) of the capital that p of {level:g} takes, which is within two of "
@@ -143,7 +119,9 @@ the capital that p of 0.05 takes, which is within two of these of all of it: ano
 
 
 def other_trials(gain: float, std: float, n_trials: int, level: float) -> str | None:
-    """`another_seed` of a mean gain over simulations with such a standard deviation; one tells nothing of its own.
+    """The same of a mean gain over simulations with such a standard deviation; None where it hardly could.
+
+    A single simulation tells nothing of its own.
 
     Examples
     --------

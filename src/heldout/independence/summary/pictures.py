@@ -7,9 +7,9 @@ import math
 from heldout import summary as page
 from heldout.images.preprocessing import preprocessing_text
 from heldout.independence.evidence import CONFIDENCE, Examples
-from heldout.independence.gate import another_seed
 from heldout.independence.result import AuditResult
 from heldout.independence.summary import moves, sections, words
+from heldout.independence.summary.seeds import audit_seeds_text
 from heldout.independence.untouched import ORIGINAL
 from heldout.independence.views import ViewsEvidence
 from heldout.statistics.power import POWER, Detectable
@@ -99,7 +99,7 @@ def _notes(result: AuditResult) -> list[str]:
         notes += words.leak_notes(result.leak)
     elif control is not None and control.disagree(e.level / e.planned_audits):
         notes.append(words.disagree_text("T", "the error rate", control.statistic))
-    seeds = another_seed(result, e.level / e.planned_audits)
+    seeds = audit_seeds_text(result, e.level / e.planned_audits)
     return notes if seeds is None else [*notes, seeds]
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from heldout import summary as page
-from heldout.independence.gate import another_seed
 from heldout.independence.score_result import ScoreAuditResult
 from heldout.independence.summary import words
+from heldout.independence.summary.seeds import audit_seeds_text
 
 PRINTED = 5  # of the examples that look seen
 LISTED = 100  # of them on the page; all are in the saved result
@@ -43,7 +43,7 @@ def assumption(result: ScoreAuditResult) -> str:
 def _notes(result: ScoreAuditResult) -> list[str]:
     """Warnings on groups, joins and references."""
     taken, mean = result.leak.test.variance_removed, result.leak.test.mean
-    seeds = another_seed(result, result.level / result.planned_audits)
+    seeds = audit_seeds_text(result, result.level / result.planned_audits)
     told = page.that_hold(
         (result.n_repeated, f"{result.n_repeated:,} examples share their text with another one; such examples count as "
                             "one."),

@@ -10,6 +10,7 @@ from heldout.multiple_choice.result import UNEVEN, OptionsResult
 from heldout.multiple_choice.summary.figures import SCORE, facts, key_figures
 from heldout.multiple_choice.summary.meaning import NEXT, NEXT_ALONE
 from heldout.multiple_choice.summary.sections import sections
+from heldout.multiple_choice.summary.seeds import verdict_seeds_text
 from heldout.multiple_choice.summary.words import (
     READABLE,
     both_p,
@@ -21,7 +22,7 @@ from heldout.multiple_choice.summary.words import (
     sides_text,
 )
 
-__all__ = ["another_seed", "options_summary"]
+__all__ = ["options_summary"]
 
 LOST = "not_in_every_run"  # reason to be left out that may depend on what was answered
 ODD = 0.05  # p from which on a reader is told that unread answers of runs lie unevenly
@@ -85,31 +86,6 @@ def options_summary(result: OptionsResult) -> page.Summary:
         origin=page.origin(result, ("Model", result.model), ("Draws of orders", drawn)),
         method=METHOD,
     )
-
-
-def another_seed(result: OptionsResult, level: float) -> str | None:
-    """That another seed could put p on the other side of a level."""
-    return _moves(result, "p", result.p_value, level)
-
-
-def _other_seeds(result: OptionsResult) -> str | None:
-    """The same of the verdict: of p, or of any p it turns on where unread answers can be counted in other ways."""
-    c, p_values = result.complete, {"p": result.p_value}
-    if c is not None and result.verdict != "depends on the printed order":
-        p_wrong, p_whole = both_p(result, c)
-        p_values = {
-            "p with unread answers counted against a finding": c.p_against.conditional,
-            "p with all of them as wrong": p_wrong,
-            "p on the items with all answers read": p_whole,
-        }
-    told = (_moves(result, name, p, result.level) for name, p in p_values.items())
-    return next((seeds for seeds in told if seeds is not None), None)
-
-
-def _moves(result: OptionsResult, name: str, p: float, level: float) -> str | None:
-    """That draws alone could put a p of this name on the other side of a level."""
-    seeds = None if result.uniform else page.other_draws(p, result.n_resamples, level)
-    return None if seeds is None else f"{name}{seeds.removeprefix('p')} More --resamples decide it."
 
 
 def _sentences(result: OptionsResult) -> Iterator[str]:
@@ -194,7 +170,7 @@ def _warnings(result: OptionsResult) -> Iterator[str]:
         )
     if result.mid_p:
         yield "p is a mid-p, which is not valid: it may be too small, by up to half the probability of what was seen."
-    seeds = _other_seeds(result)
+    seeds = verdict_seeds_text(result)
     if seeds is not None:
         yield seeds
     c = result.complete
