@@ -92,6 +92,11 @@ def false_alarms(law: Law, n_trials: int, rng: np.random.Generator) -> dict[str,
     return asdict(law) | {"trials": n_trials, "told": told, "missed": missed}
 
 
+def kinds() -> list[tuple[float | None, int]]:
+    """How alike models are within groups, or None for such as differ seldom, and how many groups there are."""
+    return list(product((*ALIKE, None), COSTS))
+
+
 def cost(n_groups: int, alike: float | None, n_trials: int, rng: np.random.Generator) -> dict[str, Any]:
     """How many times as long the interval gets, in the median; groups of all sizes up to `LARGEST`, equally often.
 
@@ -123,10 +128,9 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=4_000)
     args = parser.parse_args()
     every = list(laws())
-    kinds = list(product((*ALIKE, None), COSTS))
-    rngs = iter(np.random.default_rng(0).spawn(len(every) + len(kinds)))
+    rngs = iter(np.random.default_rng(0).spawn(len(every) + len(kinds())))
     levels = [false_alarms(law, args.trials, next(rngs)) for law in every]
-    costs = [cost(n, alike, args.trials, next(rngs)) for alike, n in kinds]
+    costs = [cost(n, alike, args.trials, next(rngs)) for alike, n in kinds()]
     for path, rows in ((LEVELS, levels), (WIDTHS, costs)):
         path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
 

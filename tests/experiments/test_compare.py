@@ -24,7 +24,7 @@ def test_kept_results_are_of_these_laws():
     assert [levels.Law(*(row[name] for name in ("n_groups", "share", "times", "better"))) for row in kept] == [
         *levels.laws()
     ]
-    assert [row["n_groups"] for row in tables.rows(levels.WIDTHS)] == [*levels.COSTS]
+    assert [(row["alike"], row["n_groups"]) for row in tables.rows(levels.WIDTHS)] == [*levels.kinds()]
 
 
 def test_a_law_drawn_again_says_the_same():

@@ -243,7 +243,8 @@ def test_one_model_says_what_can_be_told():
         heldout.budget(correct, epsilon=0.05)
     for words in (
         "only one model",
-        "error is 0.2000, between 0.1658 and 0.2378",
+        "error is 20.00 % (16.58 to 23.78 % with 95 %)",
+        "at ±5 points",
         "union bound",
         "a comparison takes two",
     ):

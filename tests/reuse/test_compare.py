@@ -119,11 +119,21 @@ def test_groups_of_one_where_larger_ones_could_have_been_drawn(rng):
         ),
         ({"largest_group": 0, "groups": np.arange(60) // 3}, "at least 1"),
         ({"largest_group": 4.5, "groups": np.arange(60) // 3}, "whole number"),
+        ({"largest_group": 10**400, "groups": np.arange(60) // 3}, "at most 1,000,000,000"),
     ],
 )
 def test_largest_groups_that_cannot_be(rng, options, message):
     with pytest.raises(InputError, match=message):
         compare(rng.random((2, 60)) < 0.6, **options)
+
+
+def test_groups_that_are_joined_by_their_inputs_are_larger_than_named(rng):
+    """Examples 0 and 3 are the same question, so that two groups of three are one of six."""
+    texts = ["a", "b", "c", "a", "d", "e", *map(str, range(54))]
+    pool = Predictions.from_correct(rng.random((2, 60)) < 0.6, columns={"question": texts})
+    with pytest.raises(InputError, match=r"has 6 examples \(groups that share an input are one\); name 6 or more"):
+        compare(pool, groups=np.arange(60) // 3, largest_group=3)
+    assert compare(pool, groups=np.arange(60) // 3, largest_group=6).largest_drawn == 6
 
 
 def test_only_examples_that_both_have():

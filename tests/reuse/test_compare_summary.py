@@ -173,8 +173,21 @@ def test_the_null_says_how_large_a_group_may_be() -> None:
     here, stated = made("groups"), made("larger groups")
     assert here.null.endswith("none that might have been drawn is larger than the largest here.")
     assert stated.null.endswith("none that might have been drawn has more than 50 examples.")
-    for result, told in ((here, True), (stated, False), (made("sequence of groups"), False), (made("scores"), False)):
+    right = np.random.default_rng(0).random((3, 40)) < 0.6
+    alone, known = (compare(right, 0, 1, groups=np.arange(40), largest_group=n) for n in (None, 1))
+    of_all = (compare_all(right, groups=np.arange(40) % 10, largest_group=n) for n in (None, 20))
+    asked = (here, True), (stated, False), (made("sequence of groups"), False), (made("scores"), False)
+    for result, told in (*asked, (alone, True), (known, False), *zip(of_all, (True, False), strict=True)):
         assert (LARGER in str(result.summary().sections)) == told
+
+
+def test_several_pairs_say_what_groups_they_rest_on() -> None:
+    right = np.random.default_rng(0).random((3, 40)) < 0.6
+    facts_of = dict(compare_all(right, groups=np.arange(40) % 10, largest_group=20).summary().lines)
+    assert facts_of["Groups"].startswith(
+        "10 (as given), the largest here of 4 examples, and none could have more than 20"
+    )
+    assert "Groups" not in dict(compare_all(right).summary().lines)
 
 
 @pytest.mark.parametrize(

@@ -194,7 +194,7 @@ def test_one_model_in_groups():
     correct = np.ones((1, 500), dtype=bool)
     correct[0, :100] = False
     # independent examples: 0.1658 to 0.2378
-    with pytest.raises(InputError, match=r"error is 0\.2000, between 0\.0973 and 0\.3430 with 95 %\."):
+    with pytest.raises(InputError, match=r"error is 20\.00 % \(9\.73 to 34\.30 % with 95 %\)\."):
         heldout.budget(correct, groups=np.repeat(np.arange(50), 10))
 
 

@@ -48,7 +48,7 @@ def _one_right_or_wrong(table: Predictions, grouping: Grouping | None, epsilon: 
     else:
         grouped = GroupedPool(table, similarity(table), grouping)
         low, high = (float(end[0]) for end in grouped.intervals(share))
-    told = f"its error is {POINTS.score(wrong / n)}, {POINTS.scores(low, high)} with {100 * (1 - share):g} %"
+    told = f"its error is {POINTS.score(wrong / n)} ({POINTS.scores(low, high)} with {100 * (1 - share):g} %)"
     if 0 < wrong < n and grouping is None:
         p = Fraction(wrong, n)
         bar = usual_epsilon(n, p, 1, delta) if epsilon is None else float(exact(epsilon))

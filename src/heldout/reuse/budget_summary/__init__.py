@@ -36,8 +36,8 @@ PLUG_IN = (
 GROUPED = (
     "Whole groups are the unit: error bars and intervals rest on Student’s law for many independent groups, drawn with "
     "their sizes, comparisons on no group that might have been drawn being larger than the largest here (of two models "
-    "`heldout compare --largest-group` takes a larger one). Design effects are estimated from these groups, and further "
-    f"groups and models are taken to be like these. It holds for {NOT_TUNED}"
+    "`heldout compare --largest-group` takes a larger one). Design effects are estimated from these groups, and "
+    f"further groups and models are taken to be like these. It holds for {NOT_TUNED}"
 )
 SCORES = (
     "Error bars are over {}, which must be independent; the trials of an example are kept together. They hold for "
