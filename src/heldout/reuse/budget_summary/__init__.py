@@ -240,7 +240,8 @@ def _went_in(result: Budget) -> page.Rows:
         left_out = ", left out (they must be missing by chance)" if pool.n_missing else ""
         rows.append((f"Missing {cells}", f"{missing}{left_out}"))
     if groups is not None:
-        sizes = f"{groups.n_groups:,} of {groups.smallest:,} to {groups.largest:,} examples"
+        unequal = f"{groups.smallest:,} to " if groups.smallest < groups.largest else ""
+        sizes = f"{groups.n_groups:,} of {unequal}{page.counted(groups.largest, 'example')}"
         effects = (page.fixed(effect, 2) for effect in (groups.median_effect, groups.largest_effect))
         known = math.isfinite(groups.median_effect) and not result.too_few
         worth = page.fixed(result.n_examples / max(1.0, groups.median_effect), 0) if known else None
