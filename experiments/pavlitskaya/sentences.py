@@ -21,6 +21,7 @@ from trained import Trained
 
 from heldout import MemorizationResult
 from heldout.statistics import holm
+from heldout.summary import listed
 
 COUNTS = ("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 KINDS = {"spatial": "moves", "fgsm": "FGSM", "gaussian": "noise on pixels"}
@@ -47,10 +48,6 @@ def of_all(n: int, most: int) -> str:
 def do(n: int, one: str, several: str) -> str:
     """So many, and what they do."""
     return f"{counted(n)} {one if n < 2 else several}"
-
-
-def listed(names: Sequence[str]) -> str:
-    return " and ".join([", ".join(names[:-1])] * (len(names) > 1) + list(names[-1:]))
 
 
 def but(names: Sequence[str]) -> str:

@@ -24,6 +24,7 @@ from tests.experiments.scripts import ROOT, short_names
 
 torch = pytest.importorskip("torch")
 FakeTensorMode = torch._subclasses.fake_tensor.FakeTensorMode
+DataDependentOutputException = torch._subclasses.fake_tensor.DataDependentOutputException
 
 FOLDER = ROOT / "experiments" / "werpachowski" / "cifar10"
 with short_names(FOLDER):
@@ -385,8 +386,10 @@ def test_a_step_never_waits_for_a_value(data):
     t = trained(data, TINY, 0)
     t.go()  # constants are made here, as they are before a graph is made
     t.generator = None  # fake tensors have none
-    with FakeTensorMode(allow_non_fake_inputs=True):
+    with FakeTensorMode(allow_non_fake_inputs=True) as fake:
         t.step()
+        with pytest.raises(DataDependentOutputException):  # with which one that asks would end
+            fake.from_tensor(t.rate).item()
 
 
 @pytest.mark.slow

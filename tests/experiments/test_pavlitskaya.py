@@ -19,8 +19,8 @@ from tests.experiments import scripts
 
 FOLDER = scripts.ROOT / "experiments" / "pavlitskaya"
 load = partial(scripts.load, FOLDER)
-as_curves, measures, networks, published, of_pools, sentences, tables, trained = load(
-    "curves", "measures", "networks", "published", "runs", "sentences", "tables", "trained"
+as_curves, measures, networks, of_page, published, of_pools, sentences, tables, trained = load(
+    "curves", "measures", "networks", "parts", "published", "runs", "sentences", "tables", "trained"
 )
 IMAGES, Runs = as_curves.IMAGES, of_pools.Runs
 SIX = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
@@ -138,19 +138,19 @@ def test_training_size_is_compared_where_all_else_is_alike(tmp_path):
     assert measures.alike_but_for_size(runs) == [("resnet-C1", "resnet-C5")]
     pools = {"resnet": MemorizationResult.of(as_curves.all_curves(runs))}
     found = measures.by_size(runs, pools)
-    rows = [line.split(" | ") for line in tables.sizes(runs, found).splitlines()[2:]]
+    rows = [line.split(" | ") for line in of_page.sizes(runs, found).splitlines()[2:]]
     assert [row[0] for row in rows] == ["| resnet-C1, C5"] * 8
     assert {row[1] for row in rows} == {"1 fused and 2 plain"}
     assert [rows[0][2], rows[0][-1]] == ["PMV k_S", "with fewer images |"]  # as published, 0.97 and 0.45
     assert [rows[6][2], rows[6][-1]] == ["gaussian k_max", "with more images |"]  # 0.352 and 0.335
-    counts = [line.strip("| ").split(" | ") for line in tables.size_counts(found).splitlines()[2:]]
-    assert [row[0] for row in counts] == [*tables.KINDS.values(), "the last three together"]
+    counts = [line.strip("| ").split(" | ") for line in of_page.size_counts(found).splitlines()[2:]]
+    assert [row[0] for row in counts] == [*of_page.KINDS.values(), "the last three together"]
     assert [row[4:] for row in counts] == [["1", "0"], ["1", "0"], ["2", "0"], ["2", "0"], ["1", "1"], ["5", "1"]]
     for k in (1, 2, 3):
         assert sum(int(row[k].split(" ")[0]) for row in counts[2:5]) == int(counts[5][k].split(" ")[0])
-    for row, kind in zip(counts[:5], tables.KINDS, strict=True):
+    for row, kind in zip(counts[:5], of_page.KINDS, strict=True):
         own = [r[5] for r in rows if r[2].lower().startswith(kind)]
-        assert [int(v.split(" ")[0]) for v in row[1:4]] == [own.count(said) for said in tables.SAID.values()]
+        assert [int(v.split(" ")[0]) for v in row[1:4]] == [own.count(said) for said in of_page.SAID.values()]
 
 
 def test_largest_share_and_its_direction():
@@ -177,7 +177,7 @@ def test_rows_of_sizes_that_stand_are_counted():
         measures.Sizes(**same, fewer=False, family_wise=False, alone=np.nan),
         measures.Sizes(**same, fewer=None, family_wise=False, alone=0.3),
     ]
-    assert "| moves | 2 (1, 2, 1) | 1 (0, 0, 0) | 1 | 4 | 0 |" in tables.size_counts(four)
+    assert "| moves | 2 (1, 2, 1) | 1 (0, 0, 0) | 1 | 4 | 0 |" in of_page.size_counts(four)
 
 
 def test_sentences_count_the_same_rows():
@@ -251,7 +251,7 @@ def test_who_memorised_more_is_what_heldout_says(tmp_path, firm, said):
         None if more is None else not more
     )
     found = measures.by_size(runs, {"resnet": pair})
-    rows = [line.split(" | ") for line in tables.sizes(runs, found).splitlines()[2:]]
+    rows = [line.split(" | ") for line in of_page.sizes(runs, found).splitlines()[2:]]
     assert all(s.family_wise == (s.fewer is not None) for s in found)  # there is one pair
     assert [row[5] for row in rows if row[2] == "spatial k_max"] == [said or "not told apart"]
     assert measures.memorised_more(pair, "resnet-C1", "vgg-C5", ("spatial", "k_max")) is None
@@ -264,7 +264,7 @@ def test_both_ways_of_training_stand_beside_each_other(tmp_path):
     new = [made("vgg-C5", 0, epochs=250, right=0.8, **fused), made("vgg-C5", 1, epochs=136, **fused)]
     runs = kept(tmp_path, pool_1=old, pool_2=new)
     assert [(a.file, b.file, a.seed) for a, b in measures.both_ways(runs)] == [("pool-1", "pool-2", 0)]
-    (row,) = tables.engines(runs).splitlines()[2:]
+    (row,) = of_page.engines(runs).splitlines()[2:]
     shares = [f"{t.clean['pmv']:.4f}" for pair in measures.both_ways(runs) for t in pair]
     told = f"| {shares[0]} and {shares[1]} | 0.5000 and 0.5000 | 0.5000 and 0.5000 |  |  |  |  |"
     assert row == f"| vgg-C5, plain and fused | 0 | 1 and 2 | 250 and 250 {told}"
@@ -290,7 +290,7 @@ def test_both_ways_of_training_are_compared_with_label_noise(rates, tmp_path):
             each.append((t[f"rate{r}/train"] == t[f"rate{r}/targets"])[wrong])
         learned = np.concatenate(each).mean(), each[-1].mean()
         said.append([f"{v:.3f}" for v in (*by_hand, *learned)])
-    (row,) = tables.engines(runs).splitlines()[2:]
+    (row,) = of_page.engines(runs).splitlines()[2:]
     assert row.startswith("| resnet-C5, plain and fused | 0 | 1 and 2 | 250 and 250 |")
     assert row.endswith("".join(f" {a} and {b} |" for a, b in zip(*said, strict=True)))
 
@@ -315,7 +315,7 @@ def test_ways_of_training_are_told_apart(tmp_path):
         ("float32", "fused"): [("resnet-C5-float32", "resnet-C5-fused", 0)],
     }
     assert [t.name for t in runs.noise("resnet-C5").trained] == ["resnet-C5"]
-    names = [line.split(" | ")[0] for line in tables.engines(runs).splitlines()[2:]]
+    names = [line.split(" | ")[0] for line in of_page.engines(runs).splitlines()[2:]]
     told = ["plain and fused"] * 2 + ["float32 and plain", "float32 and fused"]
     assert names == [f"| resnet-C5, {two}" for two in told]
     assert measures.how_trained(runs.trained) == "2 plain, 2 fused, 1 float32"
@@ -327,7 +327,7 @@ def test_pairs_of_both_ways_have_a_p(tmp_path):
     plain = [made("resnet-C5", s, epochs=250, right=0.9) for s in seeds]
     fused = [made("resnet-C5-fused", s, epochs=250, right=0.7, fused={"ours": [0.1, 0.2]}) for s in seeds]
     runs = kept(tmp_path, pool_1=plain, pool_2=fused)
-    last = tables.engines(runs).splitlines()[-1]
+    last = of_page.engines(runs).splitlines()[-1]
     both = [
         [[*measures.slopes(t), *measures.learned(t)] for t in one]
         for one in zip(*measures.both_ways(runs), strict=True)
@@ -340,7 +340,7 @@ def test_pairs_of_both_ways_have_a_p(tmp_path):
         + " |"
     )
     few = kept(tmp_path, pool_1=plain[:2], pool_2=fused)
-    assert "p of the" not in tables.engines(few)
+    assert "p of the" not in of_page.engines(few)
 
 
 def test_older_networks_stand_in_where_only_they_met_corruptions(tmp_path):
@@ -367,7 +367,7 @@ def test_lengths_stand_beside_each_other(tmp_path):
     one = made("resnet-C7", 0, epochs=250, rate=1e-3, schedule="steps")
     few = made("resnet-C7", 0, epochs=99, rates=FOUR, rate=1e-3, schedule="steps")
     runs = kept(tmp_path, pool_1=[short, few], pool_3=[*parts, one])
-    lines = tables.lengths(runs).splitlines()[2:]
+    lines = of_page.lengths(runs).splitlines()[2:]
     assert [line.split(" | ")[:2] for line in lines] == [
         ["| resnet-C5", "132"], ["| resnet-C5", "250"], ["| resnet-C5, published", "250"],
     ]  # fmt: skip
@@ -564,11 +564,11 @@ def test_networks_that_do_not_fit_are_named(tmp_path):
     bad = made("vgg-C8", 0, epochs=250, right=0.4, rate=1e-4)
     runs = kept(tmp_path, pool_1=[*good, bad])
     result = MemorizationResult.of(as_curves.all_curves(runs))
-    text = tables.not_fitted(runs, result)
+    text = of_page.not_fitted(runs, result)
     share = runs.noise("vgg-C8").given[0]
     assert f"when trained without noise: vgg-C8 {share:.4f}." in text
     assert "as they do not fit their labels: vgg-C8." in text
-    rows = tables.asked({"vgg": result})
+    rows = of_page.asked({"vgg": result})
     assert "| not ranked by label noise: do not fit their labels | vgg-C8 |" in rows
 
 
@@ -592,8 +592,8 @@ def test_correlations_that_are_counted(runs):
 
 def test_readme_shows_the_results(runs):
     page = (FOLDER / "README.md").read_text()
-    assert tables.was_cut(runs) in page
-    assert tables.learning_rates(tables.RESULTS) in page
+    assert of_page.was_cut(runs) in page
+    assert of_page.learning_rates(tables.RESULTS) in page
     assert "\n".join(tables.training_table(runs)).rstrip() in (tables.RESULTS / "tables.md").read_text()
 
 

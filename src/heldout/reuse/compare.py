@@ -14,16 +14,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from heldout._version import __version__
-from heldout.checks import check_count, plain_name
+from heldout.checks import plain_name
 from heldout.errors import InputError
-from heldout.groups import group_sizes
 from heldout.predictions import Predictions
 from heldout.predictions.doubts import find_doubts
 from heldout.predictions.keys import TEXTS
 from heldout.predictions.load import as_table
 from heldout.progress import plain_bar
 from heldout.reuse.compare_result import Basis, CompareAllResult, CompareResult, Parted, judge
-from heldout.reuse.grouped import Grouping, find_groups
+from heldout.reuse.sampling import Sampling, example_name
 from heldout.statistics.binomial import sign_test_log_pvalue
 from heldout.statistics.bounded_differences import (
     ROUNDING,
@@ -44,7 +43,6 @@ FEW_EXAMPLES = 1_000  # discordant examples that are described on each side; `di
 KNOTS = 40  # numbers of discordant examples for which it is computed what could have been seen
 LONGEST_TEXT = 500  # characters of an example's text
 NAMED = 12  # models listed where one is not found
-MOST = 1_000_000_000  # examples that a group is said to have
 
 
 def compare(
@@ -100,7 +98,7 @@ def compare(
     i, j = _row(table, first, "first"), _row(table, second, "second")
     if i == j:
         raise InputError(f"{table.names[i]!r} is compared with itself; name two models of {table.source}.")
-    sampling = _Sampling.of(table, groups, largest_group, sequential=sequential)
+    sampling = Sampling.of(table, groups, largest_group, sequential=sequential)
     pair = _Pair(table, sampling, i, j)
     if (lacking := pair.lacking) is not None:
         raise InputError(lacking)
@@ -149,7 +147,7 @@ def compare_all(
         raise InputError("a model is named twice; every pair of different models is compared.")
     if len(rows) < 2:
         raise InputError(f"there is one model only ({table.source}); a comparison takes two.")
-    sampling = _Sampling.of(table, groups, largest_group, sequential=sequential)
+    sampling = Sampling.of(table, groups, largest_group, sequential=sequential)
 
     def pair_of(two: tuple[int, int]) -> _Pair:
         return _Pair(table, sampling, *two)
@@ -294,58 +292,10 @@ def _gaps(n: int, parts: list[int], level: float) -> dict[int, float]:
     return dict(zip(parts, np.interp(parts, some, known).tolist(), strict=True))
 
 
-@dataclass(frozen=True)
-class _Sampling:
-    """What was drawn, and how: groups of examples, as large as they may be, or examples alone; one look, or many."""
-
-    grouping: Grouping | None
-    of_one: str | None  # what told groups of one example each
-    largest: int | None  # as stated
-    sequential: bool
-
-    @classmethod
-    def of(cls, table: Predictions, groups: Any, largest: int | None, *, sequential: bool) -> _Sampling:
-        """What was asked for, checked."""
-        grouping, of_one = find_groups(table, groups)
-        if largest is None:
-            return cls(grouping, of_one, None, sequential)
-        largest = check_count(largest, "largest_group", most=MOST)
-        if sequential:
-            raise InputError(
-                "`largest_group` is for a single look: with `sequential` each group counts once, whatever its size; "
-                "leave one of the two out."
-            )
-        if grouping is None and of_one is None:
-            raise InputError("`largest_group` is for examples that come in groups; name them with `groups`.")
-        if grouping is not None:
-            _check_largest(largest, table, grouping)
-        elif largest > 1:  # each example stands alone here, but groups that were not drawn need not
-            alone = np.arange(table.n_examples)
-            grouping, of_one = Grouping(codes=alone, named=of_one, n_repeated=0, repeated_in=()), None
-        return cls(grouping, of_one, largest, sequential)
-
-
-def _check_largest(largest: int, table: Predictions, grouping: Grouping) -> None:
-    """Refuse a size that a group here exceeds, and say which."""
-    sizes = group_sizes(grouping.codes)
-    if largest < (here := int(sizes.max())):
-        first = int(np.argmax(grouping.codes == np.argmax(sizes)))
-        joined = " (groups that share an input are one)" if grouping.n_repeated else ""
-        raise InputError(
-            f"`largest_group` is {largest:,}, but the group of example {_name(table, first)} in {table.source} has "
-            f"{here:,} examples{joined}; name {here:,} or more."
-        )
-
-
-def _name(table: Predictions, place: int) -> str:
-    """An example's id; its position where it has none."""
-    return f"{place}" if table.ids is None else table.ids[place]
-
-
 class _Pair:
     """Two rows of a table, on the examples that both have; in a sequence of groups, on those of complete groups."""
 
-    def __init__(self, table: Predictions, sampling: _Sampling, i: int, j: int) -> None:
+    def __init__(self, table: Predictions, sampling: Sampling, i: int, j: int) -> None:
         self.table, self.i, self.j, self.sampling = table, i, j, sampling
         grouping = sampling.grouping
         common = None if table.observed is None else table.observed[i] & table.observed[j]
@@ -398,9 +348,9 @@ class _Pair:
             again = int(starts[np.setdiff1d(np.arange(len(starts)), at)[0]])
             place = again if places is None else int(places[again])
             raise InputError(
-                f"`sequential`: example {_name(self.table, place)} belongs to a group that had ended before. A group "
-                "counts once it is complete, so the examples of a group must stand together; order the file by groups, "
-                "and these at random."
+                f"`sequential`: example {example_name(self.table, place)} belongs to a group that had ended before. A "
+                "group counts once it is complete, so the examples of a group must stand together; order the file by "
+                "groups, and these at random."
             )
         return len(codes) - int(starts[-1])
 

@@ -224,12 +224,8 @@ def _beside(result: Budget) -> page.Rows:
 
 def _went_in(result: Budget) -> page.Rows:
     """Models, examples, groups, and what was asked for."""
-    pool, groups, unit, rows = (
-        result.pool,
-        result.example_groups,
-        Unit.of_budget(result),
-        list[tuple[str, str | None]](),
-    )
+    pool, groups, unit = result.pool, result.example_groups, Unit.of_budget(result)
+    rows: list[tuple[str, str | None]] = []
     if isinstance(result, BudgetResult) and pool is None:
         rows += [("Error, as stated", unit.score(result.mean_error)), *_beside(result)]
     if pool is not None:
